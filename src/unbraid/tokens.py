@@ -1,0 +1,140 @@
+"""Tokenizers as the core needs them: a Protocol of four methods and two adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+__all__ = ["HFTokenizer", "TokenTable", "Tokenizer"]
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """What unbraid asks of a tokenizer; anything with these methods will do."""
+
+    def token_id(self, text: str) -> int | None:
+        """The id of the one added or special token that is exactly ``text``, or None."""
+        ...
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for (empty for an unknown id)."""
+        ...
+
+    def is_special(self, token_id: int) -> bool:
+        """Whether a token is an added or special one, never made of ordinary text."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``, special tokens recognised, none added around it."""
+        ...
+
+
+class TokenTable:
+    """A plain table of ids and bytes as a tokenizer; ``special`` names the added tokens.
+
+    ``encode`` takes special tokens whole and ordinary text by the longest entry
+    that fits; characters without an entry raise ValueError.
+    """
+
+    def __init__(self, pieces: Mapping[int, bytes | str], special: Iterable[int] = ()) -> None:
+        self._bytes = {
+            token_id: piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece)
+            for token_id, piece in pieces.items()
+        }
+        self._special = frozenset(special)
+        self._by_text = {self._bytes[token_id].decode("utf-8", "replace"): token_id for token_id in self._special}
+        self._ordinary: dict[bytes, int] = {}
+        for token_id, piece in self._bytes.items():
+            if token_id not in self._special:
+                self._ordinary.setdefault(piece, token_id)
+        self._longest = max(map(len, self._ordinary), default=0)
+
+    def token_id(self, text: str) -> int | None:
+        """The id of the special token that is exactly ``text``, or None."""
+        return self._by_text.get(text)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token, empty for an unknown id."""
+        return self._bytes.get(token_id, b"")
+
+    def is_special(self, token_id: int) -> bool:
+        """Whether the token was declared special."""
+        return token_id in self._special
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``: special tokens whole, the rest by the longest match."""
+        data = text.encode("utf-8", "surrogatepass")
+        specials = sorted((self._bytes[token_id] for token_id in self._special), key=len, reverse=True)
+        ids: list[int] = []
+        at = 0
+        while at < len(data):
+            special = next((piece for piece in specials if piece and data.startswith(piece, at)), None)
+            if special is not None:
+                ids.append(self._by_text[special.decode("utf-8", "replace")])
+                at += len(special)
+                continue
+            for length in range(min(self._longest, len(data) - at), 0, -1):
+                token_id = self._ordinary.get(data[at : at + length])
+                if token_id is not None:
+                    ids.append(token_id)
+                    at += length
+                    break
+            else:
+                raise ValueError(f"the table has no token for byte {data[at]:#04x} at byte {at}")
+        return ids
+
+
+def _byte_of_char() -> dict[str, int]:
+    """GPT-2's printable stand-ins for bytes: the printable ones are themselves, the rest follow U+0100."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    table = {chr(byte): byte for byte in printable}
+    rest = (byte for byte in range(256) if byte not in printable)
+    table.update({chr(0x100 + n): byte for n, byte in enumerate(rest)})
+    return table
+
+
+class HFTokenizer:
+    """A ``tokenizers.Tokenizer`` (byte-level BPE or SentencePiece-like) as a tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._added: dict[int, str] = {
+            token_id: token.content for token_id, token in tokenizer.get_added_tokens_decoder().items()
+        }
+        self._by_text = {content: token_id for token_id, content in self._added.items()}
+        self._bytes_of = _byte_of_char()
+        self._byte_level = '"ByteLevel"' in tokenizer.to_str()[-200_000:] or "Ġ" in tokenizer.get_vocab()
+
+    @classmethod
+    def from_file(cls, path: str) -> HFTokenizer:
+        """Read a ``tokenizer.json``; needs the ``tokenizers`` package."""
+        from tokenizers import Tokenizer as Fast
+
+        return cls(Fast.from_file(path))
+
+    def token_id(self, text: str) -> int | None:
+        """The id of the added token that is exactly ``text``, or None."""
+        return self._by_text.get(text)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token, empty for an unknown id."""
+        added = self._added.get(token_id)
+        if added is not None:
+            return added.encode()
+        piece = self._tokenizer.id_to_token(token_id)
+        if piece is None:
+            return b""
+        if self._byte_level:
+            return bytes(self._bytes_of[char] for char in piece if char in self._bytes_of)
+        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+            return bytes([int(piece[3:5], 16)])
+        return str(piece).replace("▁", " ").encode()
+
+    def is_special(self, token_id: int) -> bool:
+        """Whether the token is an added one."""
+        return token_id in self._added
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``, added tokens recognised."""
+        ids: Sequence[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return list(ids)
