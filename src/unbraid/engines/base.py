@@ -65,7 +65,10 @@ class Chunk:
 
     ``text`` holds whole characters only; special tokens are spelled out in it.
     ``finish_reason`` is ``stop`` or ``length`` on the last chunk; ``stop_reason`` is
-    the stop string that matched, if one did; ``prompt_tokens`` comes on the last.
+    the stop string that matched, if one did; ``prompt_tokens`` comes on the last, and
+    ``completion_tokens`` too: the tokens generated in all, which can be a few more than
+    the ids seen (half a character at the end has no text, and its ids may be unknown).
+    Text that a stop string cut within a token comes without that token's id.
     """
 
     text: str = ""
@@ -73,6 +76,7 @@ class Chunk:
     finish_reason: str | None = None
     stop_reason: str | None = None
     prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
 
 

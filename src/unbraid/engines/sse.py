@@ -1,0 +1,111 @@
+"""HTTP as engines speak it: server-sent JSON events, and errors in one shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from unbraid.errors import EngineError, InvalidRequest
+
+__all__ = ["NO_REUSE", "json_events", "raise_for", "read_json", "translated"]
+
+NO_REUSE = httpx.Limits(max_keepalive_connections=0)
+"""A llama.cpp server may close a connection just after a stream, so none is used twice."""
+
+_DETAIL_LIMIT = 500
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn httpx's errors within the block into EngineError; ``what`` was being asked."""
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise EngineError(f"the engine did not answer {what} in time") from error
+    except httpx.ConnectError as error:
+        raise EngineError(f"the engine can't be reached for {what}: {error}") from error
+    except httpx.HTTPError as error:
+        raise EngineError(f"the connection to the engine broke during {what}: {error}") from error
+    except httpx.InvalidURL as error:
+        raise EngineError(f"the engine's address is wrong: {error}") from error
+
+
+async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:
+    """The JSON objects of an event stream, cut at line feeds only (text may hold other line ends).
+
+    Raises EngineError for what is no JSON object and for an error that the engine reports.
+    """
+    parts: list[bytes] = []
+    async for chunk in chunks:
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            parts.append(line)
+            event = _event(b"".join(parts))
+            parts.clear()
+            if event is not None:
+                yield event
+        parts.append(rest)
+    event = _event(b"".join(parts))
+    if event is not None:
+        yield event
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    name, _, data = line.strip().partition(b":")
+    data = data.strip()
+    if name not in (b"data", b"error") or not data or data == b"[DONE]":
+        return None
+    value = _object(data)
+    if name == b"error" or "error" in value:
+        _raise(value, None)
+    return value
+
+
+def read_json(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object of a whole response. Raises what ``raise_for`` raises, and EngineError."""
+    raise_for(response.status_code, response.content)
+    return _object(response.content)
+
+
+def raise_for(status: int, body: bytes) -> None:
+    """Raise for an HTTP status that is no success.
+
+    InvalidRequest (code ``context_length_exceeded``) for a prompt that is too long,
+    EngineError for the rest, with the engine's own message.
+    """
+    if 200 <= status < 300:
+        return
+    try:
+        value = json.loads(body)
+    except ValueError:
+        value = None
+    _raise(value if isinstance(value, dict) else {"error": body.decode("utf-8", "replace").strip()}, status)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        shown = data[:80].decode("utf-8", "replace")
+        raise EngineError(f"the engine sent something that is no JSON: {shown!r}") from error
+    if not isinstance(value, dict):
+        raise EngineError("the engine sent JSON that is no object")
+    return value
+
+
+def _raise(value: dict[str, Any], status: int | None) -> None:
+    detail = value.get("error", value)
+    kind = detail.get("type") if isinstance(detail, dict) else None
+    message = str(detail.get("message", detail) if isinstance(detail, dict) else detail)[:_DETAIL_LIMIT]
+    if kind == "exceed_context_size_error":
+        error = InvalidRequest(f"the prompt is too long: {message}", param="messages")
+        error.code = "context_length_exceeded"
+        raise error
+    if status in (401, 403):
+        raise EngineError(f"the engine refused the API key: {message}")
+    place = f" (HTTP {status})" if status is not None else ""
+    raise EngineError(f"the engine reported an error{place}: {message or 'no message'}")

@@ -1,0 +1,133 @@
+"""From an engine's pieces to chunks: whole characters, the ids of each, stop strings."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+
+from unbraid.engines.base import Chunk
+
+__all__ = ["Assembler", "StopFilter", "segment"]
+
+TokenBytes = Callable[[int], bytes]
+IdsOf = Callable[[bytes], Sequence[int]]
+
+_MOST_MISSING = 8
+"""More tokens than this do not fit into one character and what comes before it."""
+
+
+class Assembler:
+    """Turns (text, ids, count so far) as an engine sends them into text with all its ids.
+
+    Engines send nothing for a token that ends within a character and then name only
+    the token that completes it. The ids in between are found again from the bytes.
+    Without ``token_bytes`` (the vocabulary is not known) text and ids pass as they are.
+    ``exact`` becomes False once ids are missing for good.
+    """
+
+    def __init__(self, token_bytes: TokenBytes | None, ids_of: IdsOf | None = None) -> None:
+        self._token_bytes = token_bytes
+        self._ids_of = ids_of or (lambda data: ())
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = ""
+        self._ids: list[int] = []
+        self._seen = 0
+        self.exact = token_bytes is not None
+
+    def feed(self, text: str, ids: Sequence[int], count: int) -> tuple[str, tuple[int, ...]]:
+        """Whole characters and the ids they are made of; both empty while a character is open.
+
+        ``count`` is the number of tokens generated so far, those of ``ids`` included.
+        """
+        missing = count - self._seen - len(ids)
+        self._seen = count
+        if self._token_bytes is None:
+            return text, tuple(ids)
+        if missing > 0:
+            found = self._recover(text, ids, missing, self._token_bytes)
+            if found is None:
+                self.exact = False
+                self._text += self._decoder.decode(b"", True) + text
+                self._ids.extend(ids)
+                return self._take()
+            ids = [*found, *ids]
+        self._ids.extend(ids)
+        self._text += self._decoder.decode(b"".join(map(self._token_bytes, ids)))
+        return ("", ()) if self._decoder.getstate()[0] else self._take()
+
+    def _take(self) -> tuple[str, tuple[int, ...]]:
+        taken = self._text, tuple(self._ids)
+        self._text, self._ids = "", []
+        return taken
+
+    def _recover(
+        self, text: str, ids: Sequence[int], missing: int, token_bytes: TokenBytes
+    ) -> Sequence[int] | None:
+        data, known = text.encode(), b"".join(map(token_bytes, ids))
+        hidden = data[: len(data) - len(known)] if data.endswith(known) else data
+        return segment(hidden, missing, self._ids_of) if missing <= _MOST_MISSING else None
+
+
+def segment(data: bytes, count: int, ids_of: IdsOf) -> tuple[int, ...] | None:
+    """Split ``data`` into exactly ``count`` tokens, the longest first; None when there is no way.
+
+    ``ids_of`` gives the ids of the tokens that are exactly some bytes.
+    """
+    if count == 0 or count > len(data):
+        return None if data or count else ()
+    for end in range(len(data) - count + 1, 0, -1):
+        for token_id in ids_of(data[:end])[:1]:
+            rest = segment(data[end:], count - 1, ids_of)
+            if rest is not None:
+                return (token_id, *rest)
+    return None
+
+
+class StopFilter:
+    """Holds text back while it may begin a stop string, and cuts where one is found."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stop for stop in stops if stop)
+        self._held: list[Chunk] = []
+        self.matched: str | None = None
+
+    def feed(self, chunk: Chunk) -> list[Chunk]:
+        """The chunks that are safe. After a match ``matched`` is set; feed no more then."""
+        if not self._stops:
+            return [chunk]
+        self._held.append(chunk)
+        text = "".join(held.text for held in self._held)
+        found = [(at, stop) for stop in self._stops if (at := text.find(stop)) >= 0]
+        if not found:
+            return self._release(len(text) - self._open(text))
+        at, self.matched = min(found)
+        safe = self._release(at)
+        rest = text[sum(len(chunk.text) for chunk in safe) : at]
+        self._held.clear()
+        return [*safe, Chunk(text=rest)] if rest else safe
+
+    def flush(self) -> list[Chunk]:
+        """What is held: the output is over and no stop string came."""
+        held, self._held = self._held, []
+        return held
+
+    def _release(self, until: int) -> list[Chunk]:
+        """Take the held chunks that end at character ``until`` or before."""
+        count = end = 0
+        for chunk in self._held:
+            end += len(chunk.text)
+            if end > until:
+                break
+            count += 1
+        released, self._held = self._held[:count], self._held[count:]
+        return released
+
+    def _open(self, text: str) -> int:
+        """The length of the longest end of ``text`` that begins a stop string."""
+        lengths = (
+            length
+            for stop in self._stops
+            for length in range(min(len(stop) - 1, len(text)), 0, -1)
+            if text.endswith(stop[:length])
+        )
+        return max(lengths, default=0)
