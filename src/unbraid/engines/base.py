@@ -64,10 +64,11 @@ class Chunk:
     """A piece of output: its text, its token ids, and on the last one why it ended.
 
     ``text`` holds whole characters only; special tokens are spelled out in it.
+    ``token_ids`` are exactly the tokens of ``text``, or empty when not all are known.
     ``finish_reason`` is ``stop`` or ``length`` on the last chunk; ``stop_reason`` is
     the stop string that matched, if one did; ``prompt_tokens`` comes on the last, and
     ``completion_tokens`` too: the tokens generated in all, which can be a few more than
-    the ids seen (half a character at the end has no text, and its ids may be unknown).
+    the ids seen (half a character at the end is not shown).
     Text that a stop string cut within a token comes without that token's id.
     """
 

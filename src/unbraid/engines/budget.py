@@ -54,7 +54,7 @@ async def with_thinking_budget(
     more = 0
     async with _running(engine, rest) as chunks:
         async for chunk in chunks:
-            more += len(chunk.token_ids)
+            more += _tokens(chunk)
             if chunk.finish_reason is not None:
                 total = forced + (more if chunk.completion_tokens is None else chunk.completion_tokens)
                 chunk = replace(chunk, prompt_tokens=prompt_tokens, completion_tokens=total)
@@ -73,7 +73,7 @@ async def _until_spent(
                     meter.spent = False
                     return
                 sent.add(part)
-                meter.count(len(part.token_ids))
+                meter.count(_tokens(part))
                 if meter.spent and sent.may_go_on:
                     return
 
@@ -107,7 +107,7 @@ class _Meter:
 
 
 class _Sent:
-    """What the consumer was given so far, as text and as ids."""
+    """What the consumer was given so far, as text and as ids; ``count`` is its tokens."""
 
     def __init__(self, tokenizer: Tokenizer, generation: Generation) -> None:
         self._tokenizer = tokenizer
@@ -116,11 +116,7 @@ class _Sent:
         self._text: list[str] = []
         self._ids: list[int] = []
         self._exact = True
-
-    @property
-    def count(self) -> int:
-        """The tokens given so far."""
-        return len(self._ids)
+        self.count = 0
 
     @property
     def may_go_on(self) -> bool:
@@ -129,6 +125,7 @@ class _Sent:
 
     def add(self, chunk: Chunk) -> None:
         """Note a chunk that was given."""
+        self.count += _tokens(chunk)
         self._text.append(chunk.text)
         self._ids.extend(chunk.token_ids)
         self._exact = self._exact and _bytes(self._tokenizer, chunk.token_ids) == chunk.text.encode()
@@ -140,6 +137,11 @@ class _Sent:
         ending = encode(end_text)
         sent = self._ids if self._exact else encode("".join(self._text))
         return len(prompt), Chunk(text=end_text, token_ids=tuple(ending)), [*prompt, *sent, *ending]
+
+
+def _tokens(chunk: Chunk) -> int:
+    """The tokens of a chunk; text whose ids are not known counts as one."""
+    return len(chunk.token_ids) or int(bool(chunk.text))
 
 
 def _bytes(tokenizer: Tokenizer, ids: tuple[int, ...]) -> bytes:

@@ -6,12 +6,10 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from unbraid.engines.gguf import GGUF, GGUFTokenizer
-from unbraid.engines.llamacpp import LlamaCppEngine, token_list
+from unbraid.engines.llamacpp import LlamaCppEngine
 from unbraid.engines.models import fetch_model
-from unbraid.engines.sse import NO_REUSE, read_json, translated
+from unbraid.engines.server_tokenizer import ServerTokenizer
 from unbraid.errors import EngineError
 
 __all__ = ["EmbeddedEngine"]
@@ -58,20 +56,13 @@ class EmbeddedEngine(LlamaCppEngine):
             context_length=context,
             llguidance=True,
         )
-        tokenizer.encoder = self._encode
-        self._blocking = httpx.Client(
-            base_url=self.base_url, headers=self.headers, timeout=60.0, limits=NO_REUSE
-        )
-
-    def _encode(self, text: str) -> list[int]:
-        body = {"content": text, "add_special": False, "parse_special": True}
-        with translated("/tokenize"):
-            return token_list(read_json(self._blocking.post("/tokenize", json=body)))
+        self._asking = ServerTokenizer(self.base_url, self.headers)
+        tokenizer.encoder = self._asking.encode
 
     async def close(self) -> None:
         """Stop the server and free the model; may be called twice."""
         await super().close()
-        self._blocking.close()
+        self._asking.close()
         self._server = None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import httpx
@@ -13,6 +15,7 @@ import httpx
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Dialect, Generation, Sampling, TokenLogprob
 from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.grammars import Grammars, Replay, json_schema_grammar
+from unbraid.engines.server_tokenizer import ServerTokenizer, token_list, tokenize_body
 from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, translated
 from unbraid.engines.stream import Assembler, StopFilter
 from unbraid.errors import EngineError, Unsupported
@@ -32,7 +35,8 @@ class LlamaCppEngine:
     ``llguidance`` says that the server was built with llguidance; its grammars are
     then checked here before and after, because llama.cpp ignores a broken one
     silently. That needs the vocabulary: a ``tokenizer`` read from the model's GGUF.
-    ``connect`` fills in what is not given from the server itself.
+    Without a ``tokenizer`` the server's own is asked. ``connect`` fills in the rest
+    of what was not given.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class LlamaCppEngine:
         self.model = model
         self.base_url = base_url.rstrip("/")
         self.headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._tokenizer = tokenizer
+        self._tokenizer = tokenizer or ServerTokenizer(self.base_url, self.headers)
         self._chat_template = chat_template
         self._template_variables = dict(template_variables or {})
         self._grammars = Grammars(tokenizer) if llguidance and isinstance(tokenizer, GGUFTokenizer) else None
@@ -70,9 +74,7 @@ class LlamaCppEngine:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer. Raises EngineError when none was given."""
-        if self._tokenizer is None:
-            raise EngineError(f"no tokenizer is known for the model of {self.base_url}")
+        """The model's tokenizer."""
         return self._tokenizer
 
     @property
@@ -85,6 +87,23 @@ class LlamaCppEngine:
         """``bos_token`` and ``eos_token`` as far as they are known."""
         return self._template_variables
 
+    async def connect(self) -> None:
+        """Ask the server for the model's name, template and context length, where not given.
+
+        Raises EngineError when the server can't be reached or answers otherwise than llama.cpp.
+        """
+        with translated("/props"):
+            props = read_json(await self._client.get("/props", timeout=_CONNECT_SECONDS))
+        settings = props.get("default_generation_settings")
+        if not isinstance(settings, dict):
+            raise EngineError(f"{self.base_url} is no llama.cpp server: /props lacks its settings")
+        self.model = self.model or PurePath(str(props.get("model_alias") or props.get("model_path"))).name
+        self._chat_template = self._chat_template or props.get("chat_template") or None
+        for name in ("bos_token", "eos_token"):
+            self._template_variables.setdefault(name, str(props.get(name, "")))
+        if not self.capabilities.context_length:
+            self.capabilities = replace(self.capabilities, context_length=int(settings.get("n_ctx", 0)))
+
     async def health(self) -> bool:
         """Whether the server answers and its model is loaded."""
         try:
@@ -95,13 +114,25 @@ class LlamaCppEngine:
 
     async def tokenize(self, text: str) -> list[int]:
         """The ids of ``text``, special tokens recognised, none added. Raises EngineError."""
-        body = {"content": text, "add_special": False, "parse_special": True}
         with translated("/tokenize"):
-            return token_list(read_json(await self._client.post("/tokenize", json=body)))
+            return token_list(read_json(await self._client.post("/tokenize", json=tokenize_body(text))))
+
+    def verify(self, grammar: str, token_ids: Sequence[int], finished: bool = True) -> str | None:
+        """Why ``token_ids`` is not an output of the llguidance ``grammar``, or None when it is one.
+
+        ``finished`` False allows an output that was cut. Raises Unsupported when the
+        grammar is broken or can't be checked for this engine.
+        """
+        if self._grammars is None:
+            raise Unsupported("grammars can't be checked without the model's vocabulary", param="constraint")
+        self._grammars.validate(grammar)
+        return self._grammars.verify(grammar, token_ids, finished)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+        if isinstance(self._tokenizer, ServerTokenizer):
+            self._tokenizer.close()
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Stream one generation; closing the iterator aborts it on the server.
@@ -159,12 +190,11 @@ class LlamaCppEngine:
 class _Reader:
     """Makes chunks of the events of one ``/completion`` stream."""
 
-    def __init__(self, generation: Generation, tokenizer: Tokenizer | None, replay: Replay | None) -> None:
-        token_bytes = None if tokenizer is None else tokenizer.token_bytes
-        self._assembler = Assembler(token_bytes, getattr(tokenizer, "ids_of", None))
+    def __init__(self, generation: Generation, tokenizer: Tokenizer, replay: Replay | None) -> None:
+        self._assembler = Assembler(tokenizer, spelled=isinstance(tokenizer, ServerTokenizer))
         self._stops = StopFilter(generation.sampling.stop)
         self._top = generation.logprobs
-        self._token_bytes = token_bytes or (lambda token_id: b"")
+        self._token_bytes = tokenizer.token_bytes
         self._replay = replay
         self._logprobs: list[TokenLogprob] = []
         self.done = False
@@ -204,7 +234,7 @@ class _Reader:
         return chunks
 
     def _piece(self, content: str, tokens: list[int], count: int) -> list[Chunk]:
-        text, ids = self._assembler.feed(content, tokens, count)
+        text, ids = self._assembler.feed(content, list(tokens), count)
         if not text and not ids:
             return []
         if self._replay is not None and self._assembler.exact:
@@ -244,18 +274,10 @@ def _logprob(entry: dict[str, Any], top: int, token_bytes: Any) -> TokenLogprob:
         token_id = int(item["id"])
         value = item.get("logprob")
         logprob = _LOWEST_LOGPROB if value is None else max(float(value), _LOWEST_LOGPROB)
-        return token_id, token_bytes(token_id) or bytes(item.get("bytes", ())), logprob
+        return token_id, bytes(item.get("bytes", ())) or token_bytes(token_id), logprob
 
     token_id, token, logprob = read(entry)
     return TokenLogprob(token_id, token, logprob, tuple(map(read, entry.get("top_logprobs", ())[:top])))
-
-
-def token_list(answer: dict[str, Any]) -> list[int]:
-    """The ids of a ``/tokenize`` answer. Raises EngineError when it has another shape."""
-    tokens = answer.get("tokens")
-    if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
-        raise EngineError("the engine's answer to /tokenize holds no list of ids")
-    return tokens
 
 
 def _loads(schema: str) -> Any:

@@ -6,10 +6,10 @@ import codecs
 from collections.abc import Callable, Sequence
 
 from unbraid.engines.base import Chunk
+from unbraid.tokens import Tokenizer
 
 __all__ = ["Assembler", "StopFilter", "segment"]
 
-TokenBytes = Callable[[int], bytes]
 IdsOf = Callable[[bytes], Sequence[int]]
 
 _MOST_MISSING = 8
@@ -20,52 +20,61 @@ class Assembler:
     """Turns (text, ids, count so far) as an engine sends them into text with all its ids.
 
     Engines send nothing for a token that ends within a character and then name only
-    the token that completes it. The ids in between are found again from the bytes.
-    Without ``token_bytes`` (the vocabulary is not known) text and ids pass as they are.
+    the token that completes it. The ids in between are found again: from the bytes if
+    the tokenizer has ``ids_of``, else by encoding the text. With ``spelled`` the
+    engine's text is trusted and the tokenizer only spells tokens that come without
+    text, special ones; else the text is made of the tokens' bytes.
     ``exact`` becomes False once ids are missing for good.
     """
 
-    def __init__(self, token_bytes: TokenBytes | None, ids_of: IdsOf | None = None) -> None:
-        self._token_bytes = token_bytes
-        self._ids_of = ids_of or (lambda data: ())
+    def __init__(self, tokenizer: Tokenizer, spelled: bool = False) -> None:
+        self._tokenizer = tokenizer
+        self._ids_of: IdsOf | None = getattr(tokenizer, "ids_of", None)
+        self._spelled = spelled
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._text = ""
         self._ids: list[int] = []
         self._seen = 0
-        self.exact = token_bytes is not None
+        self.exact = True
 
     def feed(self, text: str, ids: Sequence[int], count: int) -> tuple[str, tuple[int, ...]]:
         """Whole characters and the ids they are made of; both empty while a character is open.
 
         ``count`` is the number of tokens generated so far, those of ``ids`` included.
+        The ids of a text are empty when not all of them are known.
         """
         missing = count - self._seen - len(ids)
         self._seen = count
-        if self._token_bytes is None:
-            return text, tuple(ids)
         if missing > 0:
-            found = self._recover(text, ids, missing, self._token_bytes)
+            found = self._recover(text, ids, missing)
             if found is None:
                 self.exact = False
-                self._text += self._decoder.decode(b"", True) + text
-                self._ids.extend(ids)
-                return self._take()
+                whole = self._text + self._decoder.decode(b"", True) + text
+                self._text, self._ids = "", []
+                return whole, ()
             ids = [*found, *ids]
+        if self._spelled:
+            return text or self._bytes(ids).decode("utf-8", "replace"), tuple(ids)
         self._ids.extend(ids)
-        self._text += self._decoder.decode(b"".join(map(self._token_bytes, ids)))
-        return ("", ()) if self._decoder.getstate()[0] else self._take()
-
-    def _take(self) -> tuple[str, tuple[int, ...]]:
+        self._text += self._decoder.decode(self._bytes(ids))
+        if self._decoder.getstate()[0]:
+            return "", ()
         taken = self._text, tuple(self._ids)
         self._text, self._ids = "", []
         return taken
 
-    def _recover(
-        self, text: str, ids: Sequence[int], missing: int, token_bytes: TokenBytes
-    ) -> Sequence[int] | None:
-        data, known = text.encode(), b"".join(map(token_bytes, ids))
+    def _bytes(self, ids: Sequence[int]) -> bytes:
+        return b"".join(map(self._tokenizer.token_bytes, ids))
+
+    def _recover(self, text: str, ids: Sequence[int], missing: int) -> Sequence[int] | None:
+        if missing > _MOST_MISSING:
+            return None
+        if self._ids_of is None:
+            whole = self._tokenizer.encode(text)
+            return whole[:missing] if len(whole) == missing + len(ids) and whole[missing:] == ids else None
+        data, known = text.encode(), self._bytes(ids)
         hidden = data[: len(data) - len(known)] if data.endswith(known) else data
-        return segment(hidden, missing, self._ids_of) if missing <= _MOST_MISSING else None
+        return segment(hidden, missing, self._ids_of)
 
 
 def segment(data: bytes, count: int, ids_of: IdsOf) -> tuple[int, ...] | None:
