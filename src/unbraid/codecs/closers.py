@@ -1,0 +1,107 @@
+"""Where a raw value ends: one table, read by the parser, the writer and the grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from unbraid.machine.markers import Scanner, scanner
+from unbraid.syntax import MAX_WHITE, WHITE, Choice, Lit, Pairs, Part
+
+__all__ = ["Closers", "closers"]
+
+
+@dataclass(frozen=True)
+class Closers:
+    """The texts that may end a value, and what must follow each for it to count.
+
+    ``consumed`` are the value's own closers, the others end it without being
+    read. ``after`` is what may stand behind the last pair. ``plain`` matches, with
+    fullmatch, text in which no closer can begin.
+    """
+
+    scan: Scanner
+    follow: dict[str, tuple[str, ...]]
+    key_openers: frozenset[str]
+    key_char: re.Pattern[str]
+    consumed: frozenset[str]
+    after: tuple[str, ...]
+    plain: Callable[[str], object]
+
+    def confirmed(self, text: str, closer: str, end: int, ended: bool) -> bool | None:
+        """Whether the closer that ends at ``text[end]`` counts; None while that is open."""
+        if closer in self.key_openers:
+            if end < len(text):
+                return self.key_char.match(text, end) is not None
+            return True if ended else None
+        at = end
+        while at < len(text) and at < end + MAX_WHITE and text[at] in WHITE:
+            at += 1
+        if at == len(text):
+            return True if ended else None
+        following = self.follow[closer]
+        if text.startswith(following, at):
+            return True
+        rest = text[at : at + MAX_WHITE]
+        if any(len(rest) < len(one) and one.startswith(rest) for one in following):
+            return True if ended else None
+        return False
+
+    def end_of(self, value_and_rest: str) -> int | None:
+        """Where a value that begins at the start of a complete text would be found to end."""
+        at = 0
+        while True:
+            found = self.scan.search(value_and_rest, at)
+            if found is None:
+                return None
+            closer = found.group()
+            if closer in self.scan.markers and self.confirmed(value_and_rest, closer, found.end(), True):
+                return found.start()
+            at = found.start() + 1
+
+
+def _literals(parts: tuple[Part, ...]) -> list[str]:
+    found: list[str] = []
+    for part in parts:
+        if isinstance(part, Lit):
+            found += part.spellings
+        elif isinstance(part, Choice):
+            break
+    return found
+
+
+@lru_cache(maxsize=256)
+def closers(part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropped: tuple[str, ...]) -> Closers:
+    """The table for the values of ``part``.
+
+    ``rest`` is what the template writes behind the pairs, ``openers`` what begins
+    the next call or ends the section, ``dropped`` the turn ends.
+    """
+    behind = _literals(rest)
+    own = [f"{part.pad}{one}" for one in part.close.spellings if part.pad] + [*part.close.spellings]
+    follow = dict.fromkeys(own, (*part.open.spellings, *behind, *openers))
+    key_openers = set()
+    for early in part.early:
+        bare = early.lstrip(WHITE)
+        if bare in part.open.spellings:
+            key_openers.add(early)
+            follow[early] = ()
+        else:
+            later = behind[behind.index(bare) + 1 :] if bare in behind else []
+            follow[early] = (*later, *dropped) if later else (*openers, *dropped)
+    first = "".join(sorted({re.escape(one.lstrip("\n")[0]) for one in follow}))
+    if any(one.startswith("\n") for one in follow):
+        plain = rf"[^{first}\n]*(?:\n+[^{first}\n]+)*"
+    else:
+        plain = rf"[^{first}]*"
+    return Closers(
+        scan=scanner(tuple(follow)),
+        follow=follow,
+        key_openers=frozenset(key_openers),
+        key_char=re.compile(part.key_chars),
+        consumed=frozenset(own),
+        after=(*behind, *openers),
+        plain=re.compile(plain).fullmatch,
+    )

@@ -1,0 +1,129 @@
+"""Calls as JSON objects: ``{"name": …, "arguments": …}``, alone or in an array."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
+from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.syntax import MAX_NAME, WHITE, Envelope, Envelopes
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["read_envelope", "read_envelopes"]
+
+
+def read_envelopes(m: CallMachine, part: Envelopes) -> Run:
+    """Read an array of envelopes, each a call of its own."""
+    m.take(1, "markup")
+    while True:
+        yield from m.white_run(WHITE)
+        yield from read_envelope(m, part.item)
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if not char:
+            raise Cut
+        if char not in ",]":
+            return
+        m.take(1, "markup")
+        if char == "]":
+            return
+        m.next_call()
+
+
+def read_envelope(m: CallMachine, part: Envelope) -> Run:
+    """Read one envelope; the call is announced when its name and its arguments are seen."""
+    if (yield from m.peek()) != "{":
+        m.fail("not_a_call", "{")
+    m.take(1, "markup")
+    seen_arguments = False
+    first = True
+    while True:
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if char == "}":
+            break
+        if not char:
+            raise Cut
+        if not first:
+            if char != ",":
+                m.fail("broken_json", ", or }")
+            m.take(1, "markup")
+            yield from m.white_run(WHITE)
+        first = False
+        key = yield from read_key(m)
+        if key in part.name and not m.call.announced and not m.call.name:
+            yield from read_name_value(m)
+        elif key in part.arguments and not seen_arguments:
+            seen_arguments = True
+            yield from read_arguments(m)
+        elif m.call.announced or key in (*part.extra, *part.name, *part.arguments):
+            yield from skip_value(m, "markup")
+        else:
+            m.fail("not_a_call", "one of the keys " + ", ".join((*part.name, *part.arguments, *part.extra)))
+        if seen_arguments and m.call.name and not m.call.announced:
+            m.announce(m.call.name)
+    close(m, part, seen_arguments)
+    m.take(1, "markup")
+    m.end_call(True)
+
+
+def close(m: CallMachine, part: Envelope, seen_arguments: bool) -> None:
+    """At the closing brace: an envelope without arguments is a call only where that is allowed."""
+    if m.call.announced:
+        return
+    if not m.call.name or (part.both and not seen_arguments):
+        raise Refuted("not_a_call", "a name and arguments")
+    m.announce(m.call.name)
+    m.args("{}")
+
+
+def read_key(m: CallMachine) -> Generator[None, None, str]:
+    """Read a key and its colon."""
+    if (yield from m.peek()) != '"':
+        if m.eof and m.i >= len(m.buf):
+            raise Cut
+        m.fail("not_a_call", "a key")
+    key = yield from read_string(m, "markup", 32)
+    yield from m.white_run(WHITE)
+    yield from expect(m, ":")
+    m.take(1, "markup")
+    yield from m.white_run(WHITE)
+    return key
+
+
+def read_name_value(m: CallMachine) -> Run:
+    """Read the name's string."""
+    if (yield from m.peek()) != '"':
+        m.fail("not_a_call", "a function's name")
+    name = (yield from read_string(m, "name", MAX_NAME)).strip(WHITE)
+    if not name:
+        m.fail("not_a_call", "a function's name")
+    m.call.name = name
+
+
+def read_arguments(m: CallMachine) -> Run:
+    """Read the arguments: an object, a string that holds one, or null."""
+    char = yield from m.peek()
+    if char == "{":
+        if m.call.name:
+            m.announce(m.call.name)
+        yield from read_object(m)
+        return
+    if char == "n":
+        yield from expect(m, "null")
+        m.take(4, "arguments")
+        m.args("{}")
+        return
+    if char == '"':
+        text = unwrap((yield from read_string(m, "arguments", None)))
+        if text is not None:
+            m.args(text)
+            return
+    elif not char:
+        raise Cut
+    m.fail("not_a_call", "a JSON object")
+
+

@@ -1,0 +1,246 @@
+"""Gemma's object notation: ``{city:<|"|>Oslo<|"|>,days:3,tags:[…]}``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from unbraid.codecs.json_text import nothing_here
+from unbraid.machine.core import Cut, Run
+from unbraid.machine.markers import scanner
+from unbraid.machine.names import read_chars
+from unbraid.schema import Slot, bare, quote
+from unbraid.syntax import MAX_DEPTH, WHITE, GemmaObject
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["read_gemma"]
+
+KEY = r"[^:{}\[\],<>]"
+BARE = re.compile(r"[^,{}\[\]()<]*")
+CLOSERS = {"{": "}", "(": ")", "[": "]"}
+
+
+class Frame:
+    """An object or a list that is open."""
+
+    __slots__ = ("closer", "first", "keys", "slot")
+
+    def __init__(self, opener: str, slot: Slot | None) -> None:
+        self.closer = CLOSERS[opener]
+        self.slot = slot
+        self.keys: set[str] | None = None if opener == "[" else set()
+        self.first = True
+
+
+def read_gemma(m: CallMachine, part: GemmaObject) -> Run:
+    """Read the arguments' object; a call without one has none."""
+    opener = yield from m.peek()
+    if opener not in ("{", "("):
+        if not opener:
+            raise Cut
+        yield from nothing_here(m)
+        m.end_call(True)
+        return
+    m.announce(m.call.name)
+    yield from GemmaReader(m, part.quote).object(opener)
+    m.end_call(True)
+
+
+def takes_string(slot: Slot | None) -> bool:
+    """Whether a quoted value may stay a string."""
+    return slot is None or slot.untyped or "string" in slot.kinds
+
+
+class GemmaReader:
+    """Reads one object with an explicit stack."""
+
+    def __init__(self, m: CallMachine, quote_marker: str) -> None:
+        self.m = m
+        self.quote = quote_marker
+        self.scan = scanner((quote_marker,))
+        self.plain = re.compile(f"[^{re.escape(quote_marker[0])}]*").fullmatch
+        self.stack: list[Frame] = []
+        self.muted = -1
+
+    def put(self, text: str) -> None:
+        """Give out argument text, unless it belongs to a repeated key."""
+        if self.muted < 0:
+            self.m.args(text)
+
+    @property
+    def kind(self) -> str:
+        """What the text of a value is accounted as."""
+        return "arguments" if self.muted < 0 else "dropped"
+
+    def object(self, opener: str) -> Run:
+        """Read from the opening brace to its closer."""
+        m = self.m
+        self.open(opener, None)
+        while self.stack:
+            frame = self.stack[-1]
+            yield from m.white_run(WHITE, "arguments")
+            char = yield from m.peek()
+            if not char:
+                raise Cut
+            if char == frame.closer:
+                self.close()
+            elif frame.first or char == ",":
+                yield from self.member(frame, char)
+            else:
+                m.fail("broken_call", f", or {frame.closer}")
+
+    def open(self, opener: str, slot: Slot | None) -> None:
+        """Enter an object or a list."""
+        if len(self.stack) >= MAX_DEPTH:
+            self.m.fail("too_deep", f"at most {MAX_DEPTH} levels")
+        self.stack.append(Frame(opener, slot))
+        self.put("[" if opener == "[" else "{")
+        self.m.take(1, self.kind)
+
+    def close(self) -> None:
+        """Leave it."""
+        frame = self.stack.pop()
+        self.put("]" if frame.keys is None else "}")
+        self.m.take(1, self.kind)
+        self.unmute()
+
+    def unmute(self) -> None:
+        """A repeated key's value ends where its frame is on top again."""
+        if self.muted == len(self.stack):
+            self.muted = -1
+
+    def member(self, frame: Frame, char: str) -> Run:
+        """Read a key and its value, or an item."""
+        m = self.m
+        if char == "," and not frame.first:
+            m.take(1, "arguments")
+            yield from m.white_run(WHITE, "arguments")
+            if (yield from m.peek()) == frame.closer:
+                return
+        before = "" if frame.first else ", "
+        frame.first = False
+        if frame.keys is None:
+            slot = frame.slot.item() if frame.slot else None
+        else:
+            start = m.at()
+            key = yield from self.key()
+            if key in frame.keys:
+                m.note("duplicate_key", start, m.at(), "each key once")
+                if self.muted < 0:
+                    self.muted = len(self.stack)
+            frame.keys.add(key)
+            before += f"{quote(key)}: "
+            parent = frame.slot if len(self.stack) > 1 else m.typer()
+            slot = parent.property(key) if parent else None
+        yield from self.value(before, slot)
+
+    def key(self) -> Generator[None, None, str]:
+        """Read a key, bare or quoted, and its colon."""
+        m = self.m
+        if (yield from m.literal((self.quote,))) is not None:
+            pieces: list[str] = []
+            yield from self.quoted(pieces)
+            key = "".join(pieces)
+        else:
+            key = yield from read_chars(m, KEY, "a key")
+            m.take(len(key), "arguments")
+            key = key.strip(WHITE)
+        yield from m.white_run(WHITE, "arguments")
+        if (yield from m.peek()) != ":":
+            if m.eof and m.i >= len(m.buf):
+                raise Cut
+            m.fail("broken_call", ":")
+        m.take(1, "arguments")
+        yield from m.white_run(WHITE, "arguments")
+        return key
+
+    def value(self, before: str, slot: Slot | None) -> Run:
+        """Read one value."""
+        m = self.m
+        if (yield from m.literal((self.quote,))) is not None:
+            yield from self.string(before, slot)
+            self.unmute()
+            return
+        char = yield from m.peek()
+        if not char:
+            raise Cut
+        if char in "{[":
+            self.put(before)
+            self.open(char, slot)
+            return
+        text = yield from self.bare()
+        start = m.at() - len(text)
+        json_text, code = slot.coerce_bare(text) if slot else (bare(text) or quote(text), None)
+        if code is not None:
+            m.note(code, start, m.at(), "a value of the parameter's type")
+        self.put(before + json_text)
+        self.unmute()
+
+    def string(self, before: str, slot: Slot | None) -> Run:
+        """Read a quoted string; it streams unless the schema wants another type."""
+        m = self.m
+        if self.muted < 0 and takes_string(slot):
+            m.args(before + '"')
+            yield from self.quoted(None)
+            m.args('"')
+            return
+        pieces: list[str] = []
+        start = m.at()
+        yield from self.quoted(pieces)
+        if self.muted < 0 and slot is not None:
+            text, code = slot.coerce_quoted("".join(pieces))
+            if code is not None:
+                m.note(code, start, m.at(), "a value of the parameter's type")
+            m.args(before + text)
+
+    def quoted(self, pieces: list[str] | None) -> Run:
+        """Read raw text between two quote markers, into ``pieces`` or out."""
+        m = self.m
+        m.take(len(self.quote), self.kind)
+        at = m.i
+        while True:
+            found = self.scan.search(m.buf, at)
+            stop = found.start() if found else len(m.buf)
+            counts: bool | None = None
+            if found is not None and found.group() in self.scan.markers:
+                counts = m.is_marker(self.quote, stop)
+            if counts is False:
+                at = stop + 1
+                continue
+            if stop > m.i:
+                if pieces is None:
+                    m.args(quote(m.buf[m.i : stop])[1:-1])
+                else:
+                    pieces.append(m.buf[m.i : stop])
+                m.take(stop - m.i, self.kind)
+            if counts:
+                m.take(len(self.quote), self.kind)
+                return
+            if m.eof:
+                raise Cut
+            if found is None and pieces is None:
+                m.args_lane(self.plain, lambda text: quote(text)[1:-1])
+            yield
+            at = m.i
+
+    def bare(self) -> Generator[None, None, str]:
+        """Read a bare word up to what ends it, trimmed."""
+        m = self.m
+        pieces: list[str] = []
+        while True:
+            found = BARE.match(m.buf, m.i)
+            assert found is not None
+            pieces.append(found.group())
+            m.take(found.end() - m.i, self.kind)
+            if m.i < len(m.buf):
+                break
+            if m.eof:
+                raise Cut
+            yield
+        text = "".join(pieces).strip(WHITE)
+        if not text or m.buf[m.i] not in ",}])":
+            m.fail("broken_call", "a value")
+        return text

@@ -1,0 +1,313 @@
+"""JSON arguments: passed on byte for byte as they are proved valid.
+
+Two repairs keep the text JSON: a raw control character in a string is escaped, a
+backslash before a character that JSON doesn't know is doubled. Emission stops
+before the first invalid token; nothing is turned into Python objects except by
+the accelerator, whose result is thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from unbraid.machine.core import Cut, Run
+from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, Json
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["ACCELERATE", "read_json", "read_object", "read_string", "skip_value", "unwrap"]
+
+ACCELERATE = [512]
+"""From this many characters on an object is first tried as a whole."""
+
+_BODY = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
+BODY = re.compile(_BODY)
+STRING = re.compile(f'"{_BODY}"')
+SPACES = re.compile(r"[ \t\r\n]*")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+NUMBER_CHARS = re.compile(r"[-+.0-9eE]*")
+ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+ESCAPE_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+LITERALS = {"t": "true", "f": "false", "n": "null"}
+body_only = BODY.fullmatch
+
+
+def _number(text: str) -> int:
+    if len(text) > MAX_NUMBER:
+        raise ValueError("number too long")
+    return 0
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> int:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("duplicate keys")
+    return 0
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_pairs
+)
+
+
+def whole_object(text: str, start: int) -> int | None:
+    """The end of a valid JSON object that stands whole at ``start``, or None."""
+    try:
+        _, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    if text.count("{", start, end) + text.count("[", start, end) > MAX_DEPTH:
+        return None
+    return end
+
+
+def read_json(m: CallMachine, part: Json) -> Run:
+    """Read arguments as one JSON object; null and nothing are ``{}``, a string that holds an object is opened."""
+    yield from m.white_run(WHITE)
+    char = yield from m.peek()
+    if char == "{":
+        m.announce(m.call.name)
+        yield from read_object(m)
+    elif char in ('"', "n") and char:
+        yield from read_wrapped(m)
+    elif not char:
+        raise Cut
+    else:
+        yield from nothing_here(m)
+    m.end_call(True)
+
+
+def nothing_here(m: CallMachine) -> Run:
+    """No arguments at all: right only where the template goes on at once."""
+    from unbraid.machine.setup import first_literals
+
+    following = tuple(text for text, marked in first_literals(m.rest) if marked)
+    spelling = (yield from m.literal((*following, *m.openers()))) if following else None
+    if spelling is None:
+        m.fail("not_a_call", "a JSON object")
+    m.announce(m.call.name)
+    m.args("{}")
+
+
+def read_wrapped(m: CallMachine) -> Run:
+    """Read null, or a string whose text is an object."""
+    char = m.buf[m.i]
+    if char == "n":
+        yield from expect(m, "null")
+        m.take(4, "arguments")
+        text: str | None = "{}"
+    else:
+        text = unwrap((yield from read_string(m, "arguments", None)))
+    if text is None:
+        m.fail("not_a_call", "a JSON object")
+    if not m.call.announced:
+        m.announce(m.call.name)
+    m.args(text)
+
+
+def unwrap(text: str) -> str | None:
+    """The object that a string holds, as JSON text, or None."""
+    inner = text.strip(WHITE)
+    if inner in ("", "null"):
+        return "{}"
+    if inner.startswith("{") and whole_object(inner, 0) == len(inner):
+        return inner
+    return None
+
+
+def expect(m: CallMachine, word: str) -> Run:
+    """Wait until ``word`` stands here whole, or fail."""
+    text = yield from m.peek(len(word))
+    if text != word:
+        if m.eof and word.startswith(text):
+            raise Cut
+        m.fail("broken_json", word)
+
+
+def read_object(m: CallMachine) -> Run:
+    """Read the object that begins here, giving it out through ``m.args`` as it is proved."""
+    if len(m.buf) - m.i >= ACCELERATE[0]:
+        end = whole_object(m.buf, m.i)
+        if end is not None:
+            m.args(m.buf[m.i : end])
+            m.take(end - m.i, "arguments")
+            return
+    yield from value(m, m.args, "arguments")
+
+
+def skip_value(m: CallMachine, kind: str) -> Run:
+    """Read over any JSON value."""
+    yield from value(m, _nowhere, kind)
+
+
+def _nowhere(text: str) -> None:
+    """A sink that keeps nothing."""
+
+
+def read_string(m: CallMachine, kind: str, limit: int | None) -> Generator[None, None, str]:
+    """Read a JSON string whole and decode it; over ``limit`` characters it fails."""
+    pieces: list[str] = []
+    m.take(1, kind)
+    yield from string_rest(m, pieces.append, kind, limit)
+    return str(json.loads('"' + "".join(pieces), strict=False))
+
+
+def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: int | None = None) -> Run:
+    """Read a string from behind its opening quote to behind its closing one."""
+    length = 0
+    own = put == m.args
+    while True:
+        found = BODY.match(m.buf, m.i)
+        assert found is not None
+        if found.end() > m.i:
+            put(found.group())
+            length += found.end() - m.i
+            m.take(found.end() - m.i, kind)
+            if limit is not None and length > limit:
+                m.fail("not_a_call", f"a string of at most {limit} characters")
+        if m.i < len(m.buf):
+            char = m.buf[m.i]
+            if char == '"':
+                put(char)
+                m.take(1, kind)
+                return
+            if char != "\\":
+                put(json.dumps(char)[1:-1])
+                m.take(1, kind)
+                continue
+            if m.eof or not ESCAPE_CUT.match(m.buf, m.i):
+                put("\\\\")
+                m.take(1, kind)
+                continue
+        elif m.eof:
+            raise Cut
+        elif own:
+            m.args_lane(body_only)
+        yield
+
+
+def value(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
+    """Read one JSON value, handing valid text to ``put``."""
+    stack: list[str] = []
+    keys: list[set[str]] = []
+    state = "value"
+    while True:
+        found = SPACES.match(m.buf, m.i)
+        assert found is not None
+        if found.end() > m.i:
+            put(found.group())
+            m.take(found.end() - m.i, kind)
+        if m.i >= len(m.buf):
+            if m.eof:
+                raise Cut
+            yield
+            continue
+        char = m.buf[m.i]
+        if state == "next":
+            if char == ",":
+                state = "more_keys" if stack[-1] == "{" else "value"
+                put(char)
+                m.take(1, kind)
+                continue
+            closer = "}" if stack[-1] == "{" else "]"
+            if char != closer:
+                m.fail("broken_json", f", or {closer}")
+        elif state == "colon":
+            if char != ":":
+                m.fail("broken_json", ":")
+            put(char)
+            m.take(1, kind)
+            state = "value"
+            continue
+        elif state in ("key", "more_keys"):
+            if char == '"':
+                yield from read_key(m, put, kind, keys, len(stack))
+                state = "colon"
+                continue
+            if char != "}" or state == "more_keys":
+                m.fail("broken_json", "a key")
+        elif char in "{[":
+            if len(stack) >= MAX_DEPTH:
+                m.fail("too_deep", f"at most {MAX_DEPTH} levels")
+            stack.append(char)
+            if char == "{" and len(stack) == 1:
+                keys.append(set())
+            put(char)
+            m.take(1, kind)
+            state = "key" if char == "{" else "item"
+            continue
+        elif not (state == "item" and char == "]"):
+            yield from scalar(m, put, kind, char)
+            if not stack:
+                return
+            state = "next"
+            continue
+        put(char)
+        m.take(1, kind)
+        stack.pop()
+        if not stack:
+            return
+        state = "next"
+
+
+def read_key(
+    m: CallMachine, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int
+) -> Run:
+    """Read a key; a second one of the same name in the arguments themselves is noted."""
+    start = m.at()
+    pieces: list[str] = []
+
+    def keep(text: str) -> None:
+        pieces.append(text)
+        put(text)
+
+    keep('"')
+    m.take(1, kind)
+    yield from string_rest(m, keep, kind)
+    if depth == 1 and put == m.args:
+        key = "".join(pieces)
+        if key in keys[0]:
+            m.note("duplicate_key", start, m.at(), "each key once")
+        keys[0].add(key)
+
+
+def scalar(m: CallMachine, put: Callable[[str], None], kind: str, char: str) -> Run:
+    """Read a string, a number or a literal."""
+    if char == '"':
+        put(char)
+        m.take(1, kind)
+        yield from string_rest(m, put, kind)
+    elif char in LITERALS:
+        word = LITERALS[char]
+        yield from expect(m, word)
+        put(word)
+        m.take(len(word), kind)
+    else:
+        yield from number(m, put, kind)
+
+
+def number(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
+    """Read a number, held until something ends it."""
+    while True:
+        found = NUMBER_CHARS.match(m.buf, m.i)
+        assert found is not None
+        length = found.end() - m.i
+        if length > MAX_NUMBER:
+            m.fail("broken_json", f"a number of at most {MAX_NUMBER} characters")
+        if found.end() < len(m.buf):
+            break
+        if m.eof:
+            raise Cut
+        yield
+    text = found.group()
+    if not text or not NUMBER.fullmatch(text):
+        m.fail("broken_json", "a JSON value")
+    put(text)
+    m.take(length, kind)

@@ -1,0 +1,144 @@
+"""Key and value elements: raw text between tags, typed by the schema.
+
+Where a raw value ends is one rule, shared with the writer and the grammar: a
+closer counts only if, white space skipped, what follows it is something that the
+template allows there, or the output ends. Otherwise it is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+from unbraid.codecs.closers import Closers, closers
+from unbraid.machine.core import Cut, Run
+from unbraid.machine.names import read_chars
+from unbraid.schema import Slot, quote
+from unbraid.syntax import WHITE, Lit, Pairs
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["read_pairs"]
+
+
+def _escape(text: str) -> str:
+    return quote(text)[1:-1]
+
+
+def read_pairs(m: CallMachine, part: Pairs) -> Run:
+    """Read every pair up to what follows the last one, which is not consumed."""
+    table = closers(part, m.rest, m.openers(), m.setup.dropped)
+    seen: set[str] = set()
+    while True:
+        yield from m.white_run(WHITE)
+        opener = yield from m.literal(part.open.spellings)
+        if opener is None:
+            break
+        if not m.call.announced:
+            m.announce(m.call.name)
+            m.args("{")
+        yield from read_pair(m, part, table, opener, seen)
+    if not m.call.announced:
+        if m.i >= len(m.buf):
+            raise Cut
+        if (yield from m.literal(table.after)) is None:
+            m.fail("not_a_call", " or ".join((part.open.text, *table.after)))
+        m.announce(m.call.name)
+        m.args("{")
+    elif m.i >= len(m.buf) or (yield from m.literal(table.after)) is None:
+        if m.i >= len(m.buf):
+            raise Cut
+        m.fail("broken_call", " or ".join((part.open.text, *table.after)))
+    m.args("}")
+
+
+def read_pair(m: CallMachine, part: Pairs, table: Closers, opener: str, seen: set[str]) -> Run:
+    """Read one key and its value."""
+    start = m.at()
+    m.take(len(opener), "markup")
+    key = yield from key_text(m, part)
+    for piece in part.middle:
+        if isinstance(piece, Lit):
+            spelling = yield from m.literal(piece.spellings)
+            if spelling is None:
+                if m.i >= len(m.buf):
+                    raise Cut
+                m.fail("broken_call", piece.text)
+            m.take(len(spelling), "markup")
+        else:
+            yield from m.white_run(WHITE)
+    yield from m.upto(part.pad, "framing")
+    slot = m.typer().property(key)
+    if key in seen:
+        yield from read_value(m, table, slot, [], dropped=True)
+        m.note("duplicate_key", start, m.at(), "each key once")
+    else:
+        before = f"{', ' if seen else ''}{quote(key)}: "
+        seen.add(key)
+        yield from read_value(m, table, slot, [before], dropped=False)
+
+
+def key_text(m: CallMachine, part: Pairs) -> Generator[None, None, str]:
+    """Read a key, trimmed."""
+    text = yield from read_chars(m, part.key_chars, "a key")
+    m.take(len(text), "markup")
+    return text.strip(WHITE)
+
+
+def read_value(m: CallMachine, table: Closers, slot: Slot, before: list[str], *, dropped: bool) -> Run:
+    """Read a raw value and its closer."""
+    pieces: list[str] = []
+    if dropped:
+        yield from raw(m, table, pieces.append, "dropped")
+    elif slot.streams:
+        m.args(before[0] + '"')
+        yield from raw(m, table, lambda text: m.args(_escape(text)), "arguments", lane=True)
+        m.args('"')
+    else:
+        start = m.at()
+        yield from raw(m, table, pieces.append, "arguments")
+        text, code = slot.coerce("".join(pieces))
+        if code is not None:
+            m.note(code, start, m.at(), "a value of the parameter's type")
+        m.args(before[0] + text)
+
+
+def raw(
+    m: CallMachine, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False
+) -> Run:
+    """Read raw text up to a confirmed closer, and the closer if it is the value's own.
+
+    ``lane``: the text is a string that is given out as it comes.
+    """
+    at = m.i
+    while True:
+        found = table.scan.search(m.buf, at)
+        stop = found.start() if found else len(m.buf)
+        verdict: bool | None = None
+        if found is not None and found.group() in table.scan.markers:
+            closer = found.group()
+            verdict = m.is_marker(closer.lstrip(WHITE), stop + len(closer) - len(closer.lstrip(WHITE)))
+            if verdict:
+                verdict = table.confirmed(m.buf, closer, found.end(), m.eof)
+        elif found is not None and m.eof:
+            verdict = None
+        if verdict is False:
+            at = stop + 1
+            continue
+        if stop > m.i:
+            put(m.buf[m.i : stop])
+            m.take(stop - m.i, kind)
+        if verdict:
+            if closer in table.consumed:
+                m.take(len(closer), "markup")
+            else:
+                m.take(len(closer) - len(closer.lstrip(WHITE)), "framing")
+            return
+        if m.eof:
+            raise Cut
+        if found is None and lane:
+            m.args_lane(table.plain, _escape)
+        yield
+        at = m.i
+

@@ -1,0 +1,300 @@
+"""Calls as a Python list: ``[get_weather(city='Oslo', days=3), ping()]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+from unbraid.literals import python_to_json
+from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.names import read_chars
+from unbraid.schema import quote
+from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, PythonCalls
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["read_python_calls"]
+
+NAME = r"[\w.-]"
+KEY = r"\w"
+SCALAR = re.compile(r"[\w.+-]*")
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "\n": ""}
+ESCAPES |= {char: char for char in "\\'\""}
+HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
+BODY = {char: re.compile(rf"[^{char}\\]*") for char in "'\""}
+CLOSERS = {"[": "]", "(": ")", "{": "}"}
+
+
+def escape(text: str) -> str:
+    """The text inside a JSON string."""
+    return quote(text)[1:-1]
+
+
+def read_python_calls(m: CallMachine, part: PythonCalls) -> Run:
+    """Read a list of calls, each announced when its first keyword or its end is seen."""
+    m.take(1, "markup")
+    while True:
+        yield from m.white_run(WHITE)
+        name = yield from read_chars(m, NAME, "a function's name")
+        if not (name[0].isalpha() or name[0] == "_"):
+            raise Refuted("not_a_call", "a function's name")
+        m.take(len(name), "name")
+        yield from m.white_run(WHITE)
+        yield from expect(m, "(")
+        yield from keywords(m, name)
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if not char:
+            raise Cut
+        if char not in ",]":
+            return
+        m.take(1, "markup")
+        if char == "]":
+            return
+        m.next_call()
+
+
+def expect(m: CallMachine, char: str) -> Run:
+    """Read one character that must stand here."""
+    found = yield from m.peek()
+    if not found:
+        raise Cut
+    if found != char:
+        m.fail("not_a_call", char)
+    m.take(1, "markup")
+
+
+def keywords(m: CallMachine, name: str) -> Run:
+    """Read ``KEY=VALUE, …`` up to and with the closing parenthesis."""
+    seen: set[str] = set()
+    while True:
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if char == ")":
+            break
+        start = m.at()
+        key = yield from read_chars(m, KEY, "a keyword")
+        m.take(len(key), "markup")
+        yield from m.white_run(WHITE)
+        yield from expect(m, "=")
+        if not m.call.announced:
+            m.announce(name)
+            m.args("{")
+        yield from m.white_run(WHITE)
+        if key in seen:
+            m.note("duplicate_key", start, m.at(), "each key once")
+            yield from PythonValue(m, None).read("")
+        else:
+            before = f"{', ' if seen else ''}{quote(key)}: "
+            seen.add(key)
+            yield from PythonValue(m, m.args).read(before)
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if char == ",":
+            m.take(1, "markup")
+        elif char != ")":
+            if not char:
+                raise Cut
+            m.fail("broken_call", ", or )")
+    if not m.call.announced:
+        m.announce(name)
+        m.args("{")
+    m.args("}")
+    m.take(1, "markup")
+    m.end_call(True)
+
+
+class PythonValue:
+    """Reads one Python literal with an explicit stack, giving out JSON text."""
+
+    def __init__(self, m: CallMachine, put: Callable[[str], None] | None) -> None:
+        self.m = m
+        self.live = put is not None
+        self.put: Callable[[str], None] = put or _nowhere
+        self.kind = "arguments" if put else "dropped"
+        self.stack: list[str] = []
+
+    def read(self, before: str) -> Run:
+        """Read the value; ``before`` is given out in front of it."""
+        m = self.m
+        yield from self.value(before)
+        while self.stack:
+            yield from m.white_run(WHITE, self.kind)
+            char = yield from m.peek()
+            closer = CLOSERS[self.stack[-1][0]]
+            if char == closer:
+                self.close()
+                continue
+            if char != ",":
+                if not char:
+                    raise Cut
+                m.fail("broken_call", f", or {closer}")
+            m.take(1, self.kind)
+            yield from m.white_run(WHITE, self.kind)
+            if (yield from m.peek()) == closer:
+                continue
+            if self.stack[-1] == "{":
+                yield from self.entry(", ")
+            else:
+                yield from self.value(", ")
+
+    def close(self) -> None:
+        """Leave a container."""
+        opener = self.stack.pop()
+        self.put("}" if opener == "{" else "]")
+        self.m.take(1, self.kind)
+
+    def value(self, before: str) -> Run:
+        """Read a scalar, or enter a container up to behind its first element."""
+        m = self.m
+        while True:
+            char = yield from m.peek()
+            if not char:
+                raise Cut
+            if char in "'\"":
+                self.put(before + '"')
+                yield from self.string(self.put_escaped)
+                self.put('"')
+                return
+            if char not in "[({":
+                self.put(before + (yield from self.scalar()))
+                return
+            if len(self.stack) >= MAX_DEPTH:
+                m.fail("too_deep", f"at most {MAX_DEPTH} levels")
+            m.take(1, self.kind)
+            yield from m.white_run(WHITE, self.kind)
+            following = yield from m.peek()
+            if char == "{":
+                if following == "}":
+                    self.stack.append("{")
+                    self.put(before + "{")
+                else:
+                    yield from self.dict_or_set(before)
+                return
+            self.stack.append(char)
+            self.put(before + "[")
+            if following == CLOSERS[char]:
+                return
+            before = ""
+
+    def dict_or_set(self, before: str) -> Run:
+        """Behind ``{``: the first element decides between a dict and a set."""
+        m = self.m
+        text, is_string = yield from self.key_or_item()
+        yield from m.white_run(WHITE, self.kind)
+        if (yield from m.peek()) == ":":
+            m.take(1, self.kind)
+            yield from m.white_run(WHITE, self.kind)
+            self.stack.append("{")
+            yield from self.value(before + "{" + (text if is_string else quote(text)) + ": ")
+        else:
+            self.stack.append("{set")
+            self.put(before + "[" + text)
+
+    def entry(self, before: str) -> Run:
+        """Read a further key and value of a dict."""
+        m = self.m
+        text, is_string = yield from self.key_or_item()
+        yield from m.white_run(WHITE, self.kind)
+        if (yield from m.peek()) != ":":
+            m.fail("broken_call", ":")
+        m.take(1, self.kind)
+        yield from m.white_run(WHITE, self.kind)
+        yield from self.value(before + (text if is_string else quote(text)) + ": ")
+
+    def key_or_item(self) -> Generator[None, None, tuple[str, bool]]:
+        """Read a scalar whole: its JSON text, and whether it is a string."""
+        m = self.m
+        char = yield from m.peek()
+        if not char:
+            raise Cut
+        if char in "'\"":
+            pieces: list[str] = []
+            yield from self.string(pieces.append, lane=False)
+            return quote("".join(pieces)), True
+        return (yield from self.scalar()), False
+
+    def put_escaped(self, text: str) -> None:
+        """Give out text inside a JSON string."""
+        self.put(escape(text))
+
+    def scalar(self) -> Generator[None, None, str]:
+        """Read a number or a name, held until something ends it."""
+        m = self.m
+        while True:
+            found = SCALAR.match(m.buf, m.i)
+            assert found is not None
+            if len(found.group()) > MAX_NUMBER:
+                m.fail("broken_call", f"a number of at most {MAX_NUMBER} characters")
+            if found.end() < len(m.buf):
+                break
+            if m.eof:
+                raise Cut
+            yield
+        text = found.group()
+        json_text = python_to_json(text) if text else None
+        if json_text is None:
+            m.fail("broken_call", "a Python literal")
+        m.take(len(text), self.kind)
+        return json_text
+
+    def string(self, put: Callable[[str], None], lane: bool = True) -> Run:
+        """Read a string literal, raw line breaks tolerated, decoding its escapes."""
+        m = self.m
+        start = yield from m.peek(3)
+        mark = start if start in ("'''", '"""') else start[0]
+        m.take(len(mark), self.kind)
+        body = BODY[mark[0]]
+        plain = body.fullmatch
+        while True:
+            found = body.match(m.buf, m.i)
+            assert found is not None
+            if found.end() > m.i:
+                put(found.group())
+                m.take(found.end() - m.i, self.kind)
+            if m.i >= len(m.buf):
+                if m.eof:
+                    raise Cut
+                if lane and self.live:
+                    m.args_lane(plain, escape)
+                yield
+            elif m.buf[m.i] == "\\":
+                yield from self.escape(put)
+            else:
+                closing = yield from m.peek(len(mark))
+                if closing == mark:
+                    m.take(len(mark), self.kind)
+                    return
+                put(m.buf[m.i])
+                m.take(1, self.kind)
+
+    def escape(self, put: Callable[[str], None]) -> Run:
+        """Read one escape sequence; an unknown one is its own text."""
+        m = self.m
+        text = yield from m.peek(2)
+        if len(text) < 2:
+            raise Cut
+        char = text[1]
+        length = HEX_LENGTHS.get(char)
+        if length is not None:
+            text = yield from m.peek(2 + length)
+            digits = text[2:]
+            if len(digits) == length and re.fullmatch("[0-9a-fA-F]+", digits) and int(digits, 16) < 0x110000:
+                put(chr(int(digits, 16)))
+                m.take(2 + length, self.kind)
+                return
+        elif char in "01234567":
+            text = yield from m.peek(4)
+            octal = re.match("[0-7]{1,3}", text[1:])
+            assert octal is not None
+            put(chr(int(octal.group(), 8)))
+            m.take(1 + octal.end(), self.kind)
+            return
+        put(ESCAPES.get(char, "\\" + char))
+        m.take(2, self.kind)
+
+
+def _nowhere(text: str) -> None:
+    """A sink that keeps nothing."""

@@ -1,0 +1,19 @@
+"""The formats: one file per family, loaded only when a name asks for it."""
+
+from unbraid.formats.registry import (
+    REASONING_PARSERS,
+    TOOL_PARSERS,
+    reasoning_format,
+    reasoning_names,
+    tool_format,
+    tool_names,
+)
+
+__all__ = [
+    "REASONING_PARSERS",
+    "TOOL_PARSERS",
+    "reasoning_format",
+    "reasoning_names",
+    "tool_format",
+    "tool_names",
+]

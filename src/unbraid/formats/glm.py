@@ -1,0 +1,84 @@
+"""GLM 4.5 to 5: ``<think>`` thinking, calls as a name and key/value tags.
+
+GLM-4.5 and 4.6 write line breaks between the tags, 4.7 and 5 none; both read both.
+"""
+
+from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
+
+NAME = Name(r"[^\s<>{}\[\]()\"'`,=]")
+TURNS = ("<|assistant|>", "<|observation|>", "<|user|>")
+ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
+
+REASONING_45 = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="either",
+    after=space("\n"),
+    before=space("\n"),
+    reopens=True,
+    tools_inside="draft",
+    ends_at=("<tool_call>",),
+    switch=Switch(("thinking", "enable_thinking"), default=True),
+    turns=TURNS,
+    dropped=ENDS,
+    empty_when_off="\n<think></think>",
+    models=("GLM-4.5", "GLM-4.5-Air", "GLM-4.6"),
+)
+
+REASONING_47 = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="either",
+    after=space("\n"),
+    reopens=True,
+    tools_inside="draft",
+    ends_at=("<tool_call>",),
+    switch=Switch(("thinking", "enable_thinking"), default=True),
+    turns=TURNS,
+    dropped=ENDS,
+    empty_when_off="</think>",
+    models=("GLM-4.7", "GLM-4.7-Flash", "GLM-5"),
+)
+
+TOOLS_45 = Tools(
+    call=Calls(
+        (
+            lit("<tool_call>"),
+            NAME,
+            Ws("\n"),
+            Pairs(
+                open=lit("<arg_key>"),
+                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
+                close=lit("</arg_value>"),
+                gap="\n",
+                early=("</tool_call>",),
+            ),
+            lit("</tool_call>"),
+        )
+    ),
+    before=any_space("\n"),
+    between=any_space("\n"),
+    dropped=ENDS,
+    models=("GLM-4.5", "GLM-4.5-Air", "GLM-4.6"),
+)
+
+TOOLS_47 = Tools(
+    call=Calls(
+        (
+            lit("<tool_call>"),
+            NAME,
+            Ws(),
+            Pairs(
+                open=lit("<arg_key>"),
+                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
+                close=lit("</arg_value>"),
+                early=("</tool_call>",),
+            ),
+            lit("</tool_call>"),
+        )
+    ),
+    before=any_space(""),
+    between=any_space(""),
+    dropped=ENDS,
+    models=("GLM-4.7", "GLM-4.7-Flash", "GLM-5"),
+)

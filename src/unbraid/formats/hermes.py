@@ -1,0 +1,19 @@
+"""Hermes: JSON envelopes in ``<tool_call>`` tags (Hermes 2 and 3, Qwen2.5, QwQ, Qwen3)."""
+
+from unbraid.syntax import Calls, Choice, Envelope, Envelopes, Tools, Ws, any_space, lit
+
+TOOLS = Tools(
+    call=Calls(
+        (
+            lit("<tool_call>"),
+            Ws("\n"),
+            Choice(((Envelope(),), (Envelopes(),))),
+            Ws("\n"),
+            lit("</tool_call>"),
+        )
+    ),
+    before=any_space("\n"),
+    between=any_space("\n"),
+    dropped=("<|im_end|>",),
+    models=("Hermes 2 Pro", "Hermes 3", "Qwen2.5", "QwQ", "Qwen3"),
+)

@@ -1,0 +1,37 @@
+"""Llama 3 JSON calls without a marker; Python-list calls of Llama 3.2 and Llama 4."""
+
+from unbraid.syntax import Calls, Envelope, PythonCalls, Tools, Ws, any_space, optional
+
+LLAMA3_JSON = Tools(
+    call=Calls(
+        (
+            optional("<|python_tag|>", written=False),
+            Ws(),
+            Envelope(arguments=("parameters", "arguments"), both=True),
+        ),
+        anchor=True,
+    ),
+    between=any_space("; ", chars=" \t\r\n;"),
+    dropped=("<|eot_id|>", "<|eom_id|>"),
+    models=("Llama 3.1", "Llama 3.2", "Llama 3.3"),
+)
+
+PYTHONIC = Tools(
+    call=Calls((PythonCalls(),), anchor=True),
+    dropped=("<|eot_id|>", "<|eom_id|>", "<|eot|>"),
+    models=("Llama 3.2 1B/3B", "ToolACE-8B", "Ultravox"),
+)
+
+LLAMA4_PYTHONIC = Tools(
+    call=Calls(
+        (
+            optional("<|python_start|>", written=False),
+            Ws(),
+            PythonCalls(),
+            optional("<|python_end|>", written=False),
+        ),
+        anchor=True,
+    ),
+    dropped=("<|eot|>", "<|eom|>"),
+    models=("Llama 4 Scout", "Llama 4 Maverick"),
+)

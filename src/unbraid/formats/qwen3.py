@@ -1,0 +1,68 @@
+"""Qwen3: thinking in ``<think>`` tags; Qwen3-Coder and Qwen3.5 calls in XML-like tags."""
+
+from unbraid.syntax import (
+    Calls,
+    Choice,
+    Envelope,
+    Name,
+    Pairs,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    any_space,
+    lit,
+    optional,
+    space,
+)
+
+REASONING = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="either",
+    lead=space("\n"),
+    trail=space("\n"),
+    after=space("\n\n"),
+    tools_inside="draft",
+    ends_at=("<tool_call>",),
+    switch=Switch(("enable_thinking",), default=True, falsy=False),
+    turns=("<|im_start|>",),
+    dropped=("<|im_end|>",),
+    empty_when_off="<think>\n\n</think>\n\n",
+    models=("Qwen3", "Qwen3-Thinking-2507", "Qwen3.5", "Qwen3.6"),
+)
+
+CODER = Tools(
+    call=Calls(
+        (
+            optional("<tool_call>"),
+            Ws("\n"),
+            Choice(
+                (
+                    (
+                        lit("<function="),
+                        Name(),
+                        lit(">"),
+                        Ws("\n"),
+                        Pairs(
+                            open=lit("<parameter="),
+                            middle=(lit(">"),),
+                            close=lit("</parameter>"),
+                            gap="\n",
+                            pad="\n",
+                            early=("\n<parameter=", "\n</function>"),
+                        ),
+                        lit("</function>"),
+                        Ws("\n"),
+                        optional("</tool_call>"),
+                    ),
+                    (Envelope(), Ws("\n"), lit("</tool_call>")),
+                )
+            ),
+        )
+    ),
+    before=any_space("\n\n"),
+    between=any_space("\n"),
+    dropped=("<|im_end|>",),
+    models=("Qwen3-Coder", "Qwen3.5", "Qwen3.6"),
+)

@@ -1,0 +1,1 @@
+"""The streaming interpreter: reads text by a declaration, piece by piece."""

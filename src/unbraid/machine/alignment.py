@@ -1,0 +1,60 @@
+"""Where special tokens begin in the text, whenever the text of a token arrives.
+
+Positions are counted in characters of the output, decoded from the ids' own
+bytes. A position is known before or after its text came, so a detokenizer that
+delivers late or early makes no difference.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+
+from unbraid.tokens import Tokenizer
+
+__all__ = ["Alignment"]
+
+
+class Alignment:
+    """The positions of special tokens; one per stream.
+
+    ``markers`` are the format's markers that the tokenizer holds as one token each,
+    with their ids. A marker that is not among them counts as text, as does all
+    text until the first ids arrive.
+    """
+
+    __slots__ = ("_decoder", "_known", "_queue", "_special", "_tokenizer", "covered", "starts")
+
+    def __init__(self, tokenizer: Tokenizer, markers: dict[str, int]) -> None:
+        self._tokenizer = tokenizer
+        self._known = markers
+        self._special = frozenset(markers.values())
+        self._queue: list[int] = []
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self.covered = 0
+        self.starts: dict[int, int] = {}
+
+    def feed(self, token_ids: Iterable[int]) -> None:
+        """Take the ids of the next tokens; they are decoded when a decision needs them."""
+        self._queue.extend(token_ids)
+
+    def _locate(self) -> None:
+        for token_id in self._queue:
+            if token_id in self._special:
+                self.covered += len(self._decoder.decode(b"", True))
+                self._decoder.reset()
+                self.starts[self.covered] = token_id
+            self.covered += len(self._decoder.decode(self._tokenizer.token_bytes(token_id)))
+        self._queue.clear()
+
+    def counts(self, marker: str, position: int, ended: bool) -> bool | None:
+        """Whether ``marker`` at ``position`` is the special token; None while its id is still to come."""
+        token_id = self._known.get(marker)
+        if token_id is None:
+            return True
+        self._locate()
+        if self.starts.get(position) == token_id:
+            return True
+        if position < self.covered or not self.covered:
+            return not self.covered
+        return True if ended else None

@@ -1,0 +1,5 @@
+"""Placeholder."""
+from unbraid.machine.core import Machine
+
+
+class ChannelMachine(Machine): ...

@@ -1,0 +1,363 @@
+"""What every primitive of the machine stands on: the buffer, the spans, the events.
+
+A machine is one generator that is resumed when text arrives. It waits with a bare
+``yield``; behind it either there is more text in ``buf`` or ``eof`` is set. Text is
+consumed with ``take``, in order, each character once, and what is not decided yet
+stays in ``buf`` (one bounded look-ahead) or in ``trial`` (a list of pieces).
+
+While a primitive waits in a plain run with nothing held it leaves a *lane*: a
+predicate for pieces that need no decision, and the event that they make. ``feed``
+then never resumes the generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import NoReturn
+
+from unbraid.errors import InvalidRequest
+from unbraid.events import (
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from unbraid.machine.alignment import Alignment
+from unbraid.message import Diagnostic, Message, Span, ToolCall
+
+__all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
+
+Run = Generator[None, None, None]
+Trial = list[tuple[str, str]]
+
+
+class Refuted(Exception):
+    """The text is no call after all; nothing was announced."""
+
+    def __init__(self, code: str, expected: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.expected = expected
+
+
+class Broken(Refuted):
+    """An announced call went wrong."""
+
+
+class Cut(Exception):
+    """The output ended inside a call."""
+
+
+class Call:
+    """The call that is being read."""
+
+    __slots__ = ("announced", "dropped", "id", "index", "name", "parts", "pending", "proven")
+
+    def __init__(self) -> None:
+        self.announced = False
+        self.dropped = False
+        self.proven = False
+        self.id = ""
+        self.name = ""
+        self.index = -1
+        self.parts: list[str] = []
+        self.pending: list[str] = []
+
+
+class Machine:
+    """The state of one stream, and the primitives that change it."""
+
+    def __init__(self, alignment: Alignment | None) -> None:
+        self.buf = ""
+        self.i = 0
+        self.base = 0
+        self.eof = False
+        self.finish_reason = "stop"
+        self.reason_given: str | None = None
+        self.out: list[Event] = []
+        self.alignment = alignment
+        self.lane: Callable[[str], object] | None = None
+        self.lane_event: Callable[[str], Event] = ContentDelta
+        self.lane_parts: list[str] = []
+        self.pos = 0
+        self.spans: list[tuple[str, int, int | None]] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.reasoning_parts: list[str] = []
+        self.content_parts: list[str] = []
+        self.calls: list[Call] = []
+        self.call = Call()
+        self.trial: Trial | None = None
+        self.drafting = False
+        self.draft_text: list[str] = []
+        self.ready: list[Event] = []
+        self.thinking = False
+        self.finished = False
+        self.generator = self.run()
+        next(self.generator, None)
+
+    def run(self) -> Run:
+        """The generator that reads the whole output; a subclass's business."""
+        raise NotImplementedError
+
+    # -- the public face ------------------------------------------------------
+
+    def feed(self, text: str, token_ids: Iterable[int] | None = None) -> list[Event]:
+        """Take the next piece of output and return what it proves.
+
+        ``token_ids`` are the ids of the tokens that this piece was made of, if they
+        are known. Any text is fine; a piece after ``finish`` raises InvalidRequest.
+        """
+        if token_ids is not None and self.alignment is not None:
+            self.alignment.feed(token_ids)
+        lane = self.lane
+        if lane is not None and text and lane(text):
+            event = self.lane_event(text)
+            self.lane_parts.append(event.text)  # type: ignore[union-attr]
+            self.base += len(text)
+            self.pos += len(text)
+            return [event]
+        return self.slow(text)
+
+    def slow(self, text: str) -> list[Event]:
+        """Take a piece that needs a decision."""
+        if self.finished:
+            raise InvalidRequest("the stream is finished: start a new one with parser.stream()", param="text")
+        if not isinstance(text, str):
+            raise InvalidRequest(f"text must be a string, not {type(text).__name__}", param="text")
+        self.lane = None
+        self.base += self.i
+        self.buf = self.buf[self.i :] + text
+        self.i = 0
+        if self.drafting:
+            self.draft_text.append(text)
+        next(self.generator, None)
+        return self.given()
+
+    def given(self) -> list[Event]:
+        """The events since the last call."""
+        if self.drafting:
+            out, self.ready = self.ready, []
+        else:
+            out, self.out = self.out, []
+        return out
+
+    def finish(self, finish_reason: str | None = "stop") -> list[Event]:
+        """The output is over: return what it still proves. A second call returns nothing.
+
+        ``finish_reason`` is the engine's: with ``length`` the output was cut.
+        """
+        if self.finished:
+            return []
+        self.finished = True
+        self.finish_reason = finish_reason or "stop"
+        self.reason_given = finish_reason
+        self.lane = None
+        self.eof = True
+        for _ in self.generator:
+            pass
+        return self.given()
+
+    @property
+    def message(self) -> Message:
+        """The message so far; after ``finish`` it is the result."""
+        calls = [ToolCall(call.id, call.name, "".join(call.parts), call.proven) for call in self.calls]
+        reason = self.reason_given
+        if reason == "stop" and any(call.complete for call in calls):
+            reason = "tool_calls"
+        return Message(
+            reasoning="".join(self.reasoning_parts) or None,
+            content="".join(self.content_parts) or None,
+            tool_calls=calls,
+            finish_reason=reason,
+            diagnostics=sorted(self.diagnostics, key=lambda one: (one.start, one.end, one.code)),
+            spans=self.span_list(),
+        )
+
+    # -- text -----------------------------------------------------------------
+
+    def take(self, length: int, kind: str) -> None:
+        """Consume ``length`` characters as ``kind``; held while a call is on trial."""
+        if not length:
+            return
+        start = self.i
+        self.i = start + length
+        if self.trial is not None:
+            self.trial.append((kind, self.buf[start : self.i]))
+        else:
+            self.mark(kind, length)
+
+    def mark(self, kind: str, length: int) -> None:
+        """Account for ``length`` characters that were consumed before."""
+        if not length:
+            return
+        call = self.call
+        index = call.index if call.announced else None
+        if call.dropped and index is not None:
+            kind, index = "dropped", None
+        if not self.spans or self.spans[-1][0] != kind or self.spans[-1][2] != index:
+            self.spans.append((kind, self.pos, index))
+        self.pos += length
+
+    def at(self) -> int:
+        """The position in the output of the next character that is not consumed."""
+        return self.base + self.i
+
+    def note(self, code: str, start: int, end: int, expected: str = "", hint: str = "") -> None:
+        """Add a diagnostic."""
+        self.diagnostics.append(Diagnostic(code, start, end, expected, hint))
+
+    def is_marker(self, marker: str, at: int) -> bool | None:
+        """Whether the marker at ``buf[at:]`` counts; None when its token id is not known yet."""
+        if self.alignment is None:
+            return True
+        return self.alignment.counts(marker, self.base + at, self.eof)
+
+    # -- strands --------------------------------------------------------------
+
+    def reasoning(self, text: str) -> None:
+        """Give out thinking."""
+        if not text:
+            return
+        self.reasoning_parts.append(text)
+        last = self.out[-1] if self.out else None
+        if type(last) is ReasoningDelta:
+            self.out[-1] = ReasoningDelta(last.text + text)
+        else:
+            self.out.append(ReasoningDelta(text))
+
+    def content(self, text: str) -> None:
+        """Give out content."""
+        if not text:
+            return
+        self.content_parts.append(text)
+        last = self.out[-1] if self.out else None
+        if type(last) is ContentDelta:
+            self.out[-1] = ContentDelta(last.text + text)
+        else:
+            self.out.append(ContentDelta(text))
+
+    def args(self, text: str) -> None:
+        """Give out argument text of the call being read; held until it is announced."""
+        call = self.call
+        if not call.announced:
+            call.pending.append(text)
+            return
+        if not text or call.dropped:
+            return
+        call.parts.append(text)
+        last = self.out[-1] if self.out else None
+        if type(last) is ToolCallArguments and last.index == call.index:
+            self.out[-1] = ToolCallArguments(call.index, last.text + text)
+        else:
+            self.out.append(ToolCallArguments(call.index, text))
+
+    def set_lane(self, test: Callable[[str], object], event: Callable[[str], Event], parts: list[str]) -> None:
+        """Let pieces that pass ``test`` through as one ``event`` each, until the next wait."""
+        if self.drafting or self.trial is not None:
+            return
+        self.lane = test
+        self.lane_event = event
+        self.lane_parts = parts
+
+    def args_lane(self, test: Callable[[str], object], encode: Callable[[str], str] | None = None) -> None:
+        """The lane inside a value of the announced call; ``encode`` makes JSON text of a piece."""
+        call = self.call
+        if not call.announced or call.dropped or not self.spans or self.spans[-1][0] != "arguments":
+            return
+        index = call.index
+        if encode is None:
+            self.set_lane(test, lambda text: ToolCallArguments(index, text), call.parts)
+        else:
+            self.set_lane(test, lambda text: ToolCallArguments(index, encode(text)), call.parts)
+
+    # -- waiting --------------------------------------------------------------
+
+    def more(self) -> Run:
+        """Wait for text; raises Cut at the end of the output."""
+        if self.eof:
+            raise Cut
+        yield
+        if self.eof and self.i >= len(self.buf):
+            raise Cut
+
+    def peek(self, length: int = 1) -> Generator[None, None, str]:
+        """The next ``length`` characters, fewer only at the end of the output."""
+        while len(self.buf) - self.i < length and not self.eof:
+            yield
+        return self.buf[self.i : self.i + length]
+
+    def white_run(self, chars: str, kind: str = "framing") -> Run:
+        """Consume a run of white space of any length."""
+        while True:
+            rest = self.buf[self.i :]
+            self.take(len(rest) - len(rest.lstrip(chars)), kind)
+            if self.i < len(self.buf) or self.eof:
+                return
+            yield
+
+    def upto(self, text: str, kind: str) -> Run:
+        """Consume as much of the beginning of ``text`` as stands here."""
+        done = 0
+        while done < len(text):
+            if self.i >= len(self.buf):
+                if self.eof:
+                    return
+                yield
+                continue
+            if self.buf[self.i] != text[done]:
+                return
+            self.take(1, kind)
+            done += 1
+
+    def literal(self, spellings: tuple[str, ...]) -> Generator[None, None, str | None]:
+        """Which spelling stands here (not consumed), or None."""
+        while True:
+            rest = self.buf[self.i :]
+            for spelling in spellings:
+                if rest.startswith(spelling):
+                    counts = self.is_marker(spelling, self.i)
+                    if counts is None:
+                        break
+                    if counts:
+                        return spelling
+            else:
+                if self.eof or not any(len(rest) < len(one) and one.startswith(rest) for one in spellings):
+                    return None
+            yield
+
+    # -- calls ----------------------------------------------------------------
+
+    def fail(self, code: str, expected: str) -> NoReturn:
+        """The text here is not what the template allows."""
+        raise (Broken if self.call.announced else Refuted)(code, expected)
+
+    def end_call(self, complete: bool) -> None:
+        """The announced call is over."""
+        call = self.call
+        if call.proven or not call.announced:
+            return
+        call.proven = complete
+        if not call.dropped:
+            self.out.append(ToolCallEnd(call.index, complete))
+
+    def start_call(self, call: Call) -> None:
+        """Announce the call and give out what was held."""
+        call.announced = True
+        if not call.dropped:
+            self.calls.append(call)
+            self.out.append(ToolCallStart(call.index, call.id, call.name))
+        pending, call.pending = call.pending, []
+        for text in pending:
+            self.args(text)
+
+    # -- results --------------------------------------------------------------
+
+    def span_list(self) -> list[Span]:
+        """The spans so far, closed at the position that is decided."""
+        ends = [start for _, start, _ in self.spans[1:]] + [self.pos]
+        return [
+            Span(kind, start, end, index)
+            for (kind, start, index), end in zip(self.spans, ends, strict=True)
+        ]

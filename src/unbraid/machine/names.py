@@ -1,0 +1,110 @@
+"""Readers of names, ids, filler words and choices: parts that stand before the arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.setup import first_literals
+from unbraid.syntax import MAX_NAME, WHITE, Choice, Id, Name, Part, Word
+
+if TYPE_CHECKING:
+    from unbraid.machine.calls import CallMachine
+
+__all__ = ["read_choice", "read_id", "read_name", "read_word"]
+
+ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
+
+
+@lru_cache(maxsize=64)
+def _run(chars: str) -> re.Pattern[str]:
+    return re.compile(chars + "*")
+
+
+def read_chars(m: CallMachine, chars: str, expected: str) -> Generator[None, None, str]:
+    """The run of ``chars`` that stands here, not consumed; refuted when empty or over-long."""
+    pattern = _run(chars)
+    while True:
+        found = pattern.match(m.buf, m.i)
+        assert found is not None
+        text = found.group()
+        if len(text) > MAX_NAME:
+            m.fail("not_a_call", f"{expected} of at most {MAX_NAME} characters")
+        if found.end() < len(m.buf) or m.eof:
+            break
+        yield
+    if not text:
+        if m.i >= len(m.buf):
+            raise Cut
+        m.fail("not_a_call", expected)
+    return text
+
+
+def read_name(m: CallMachine, part: Name) -> Run:
+    """Read the function's name, white space around it tolerated."""
+    yield from m.white_run(WHITE)
+    name = yield from read_chars(m, part.chars, "a function's name")
+    m.take(len(name), "name")
+    m.call.name = name
+
+
+def read_word(m: CallMachine, part: Word) -> Run:
+    """Read a word that carries no meaning."""
+    word = yield from read_chars(m, r"[\w-]", part.text)
+    m.take(len(word), "markup")
+
+
+def read_id(m: CallMachine, part: Id) -> Run:
+    """Read an id that the model writes, and the name in it if it holds one."""
+    yield from m.white_run(WHITE)
+    text = yield from read_chars(m, ID_CHARS, "a call's id")
+    m.take(len(text), "id")
+    if part.name:
+        prefix = part.pattern.partition("{name}")[0]
+        name, colon, index = text.rpartition(":")
+        if not (colon and index.isdecimal()):
+            name = text
+        else:
+            m.call.id = text
+        m.call.name = name.removeprefix(prefix)
+        if not m.call.name:
+            raise Refuted("not_a_call", "a function's name")
+    elif re.fullmatch(part.pattern, text):
+        m.call.id = text
+    yield from m.white_run(WHITE)
+
+
+def read_choice(m: CallMachine, part: Choice) -> Run:
+    """Read the option that can begin with what stands here."""
+    options = [(option, *_firsts(option)) for option in part.options]
+    while True:
+        rest = m.buf[m.i :]
+        waiting = False
+        for option, texts, name in options:
+            for text in texts:
+                if rest.startswith(text):
+                    if m.is_marker(text, m.i) is False:
+                        continue
+                    yield from m.sequence(option)
+                    return
+                waiting |= len(rest) < len(text) and text.startswith(rest)
+            if name is not None and rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
+                yield from m.sequence(option)
+                return
+        if m.eof and not rest:
+            raise Cut
+        if not waiting or m.eof:
+            raise Refuted("not_a_call", " or ".join(text for _, texts, _ in options for text in texts))
+        yield
+
+
+def _firsts(option: tuple[Part, ...]) -> tuple[tuple[str, ...], Name | None]:
+    first = option[0]
+    if isinstance(first, Name):
+        return (), first
+    return tuple(text for text, _ in first_literals(option)), None
+
+

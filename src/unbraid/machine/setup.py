@@ -1,0 +1,151 @@
+"""What depends only on the format, the request's shape and the start state: made once and shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from unbraid.machine.markers import Scanner, scanner
+from unbraid.syntax import (
+    WHITE,
+    Calls,
+    Choice,
+    Envelope,
+    Envelopes,
+    GemmaObject,
+    Json,
+    Lit,
+    Pairs,
+    Part,
+    PythonCalls,
+    Reasoning,
+    Tools,
+)
+
+__all__ = ["Setup", "call_openers", "literals", "setup"]
+
+_FIRST_CHAR: dict[type, str] = {Envelope: "{", Envelopes: "[", PythonCalls: "[", GemmaObject: "{", Json: "{"}
+
+
+def first_literals(parts: tuple[Part, ...]) -> list[tuple[str, bool]]:
+    """What a sequence of parts may begin with: spellings, and whether each is a marker."""
+    found: list[tuple[str, bool]] = []
+    for part in parts:
+        if isinstance(part, Lit):
+            found += [(spelling, True) for spelling in part.spellings]
+            if not part.optional:
+                return found
+        elif isinstance(part, Choice):
+            for option in part.options:
+                found += first_literals(option)
+            return found
+        elif type(part) in _FIRST_CHAR:
+            return [*found, (_FIRST_CHAR[type(part)], False)]
+        elif isinstance(part, Pairs):
+            found += [(spelling, True) for spelling in part.open.spellings]
+    return found
+
+
+def literals(parts: tuple[Part, ...]) -> list[Lit]:
+    """Every marker that stands in a sequence of parts."""
+    found: list[Lit] = []
+    for part in parts:
+        if isinstance(part, Lit):
+            found.append(part)
+        elif isinstance(part, Choice):
+            for option in part.options:
+                found += literals(option)
+        elif isinstance(part, Pairs):
+            found += [part.open, *(one for one in part.middle if isinstance(one, Lit)), part.close]
+        elif isinstance(part, GemmaObject):
+            found.append(Lit((part.quote,), special=True))
+    return found
+
+
+def call_openers(call: Calls) -> tuple[str, ...]:
+    """The texts at which a call may begin; unmarked ones only for an anchored format."""
+    return tuple(text for text, marked in first_literals(call.parts) if marked or call.anchor)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A pair of halves, compiled: scanners and the meaning of every marker."""
+
+    reasoning: Reasoning | None
+    tools: Tools | None
+    content: Scanner
+    thinking: Scanner
+    inside: Scanner
+    kinds: dict[str, str]
+    call_openers: tuple[str, ...]
+    anchored: frozenset[str]
+    dropped: tuple[str, ...]
+    separators: str
+    ends_thinking: bool
+    drafts: bool
+    recover: Scanner = field(default_factory=lambda: scanner(()))
+
+
+@lru_cache(maxsize=256)
+def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: bool) -> Setup:
+    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: ids will come."""
+    openers = call_openers(tools.call) if tools else ()
+    starts = tools.section.open.spellings if tools and tools.section else openers
+    policy = reasoning.tools_inside if reasoning else "text"
+    if ends and policy != "text":
+        policy = "end"
+    dropped = tuple(dict.fromkeys((*(tools.dropped if tools else ()), *(reasoning.dropped if reasoning else ()))))
+    kinds = dict.fromkeys(dropped, "dropped")
+    inside: list[str] = []
+    if tools:
+        kinds |= dict.fromkeys(starts, "section" if tools.section else "call")
+        if tools.section:
+            inside = [*openers, *tools.section.close.spellings]
+    thinking: list[str] = []
+    if reasoning:
+        kinds |= dict.fromkeys(reasoning.open.spellings, "open")
+        kinds |= dict.fromkeys(reasoning.close.spellings, "close")
+        thinking = [*reasoning.close.spellings, *dropped]
+        implicit = starts if tools else reasoning.ends_at
+        if policy == "end" or (policy == "draft" and tools):
+            thinking += [one for one in implicit if not (tools and one in _unmarked(tools))]
+        if by_id:
+            thinking += reasoning.open.spellings
+        for one in reasoning.ends_at:
+            kinds.setdefault(one, "implicit")
+    content = [*starts, *dropped]
+    if reasoning:
+        content += reasoning.open.spellings
+        if by_id:
+            content += reasoning.close.spellings
+    return Setup(
+        reasoning=reasoning,
+        tools=tools,
+        content=scanner(tuple(dict.fromkeys(content))),
+        thinking=scanner(tuple(dict.fromkeys(thinking))),
+        inside=scanner(tuple(inside)),
+        kinds=kinds,
+        call_openers=openers,
+        anchored=_unmarked(tools) if tools else frozenset(),
+        dropped=dropped,
+        separators=tools.between.chars if tools and tools.between.any else WHITE,
+        ends_thinking=policy == "end",
+        drafts=policy == "draft" and tools is not None,
+        recover=scanner(_recovery(tools)) if tools else scanner(()),
+    )
+
+
+def _unmarked(tools: Tools) -> frozenset[str]:
+    return frozenset(text for text, marked in first_literals(tools.call.parts) if not marked)
+
+
+def _recovery(tools: Tools) -> tuple[str, ...]:
+    """Where reading resumes behind a broken call: its closers, the section's, the next opener."""
+    closers = [one for one in tools.call.parts[1:] if isinstance(one, Lit)]
+    for part in tools.call.parts:
+        if isinstance(part, Choice):
+            closers += [one for option in part.options for one in option[1:] if isinstance(one, Lit)]
+    last = [spelling for one in closers[-1:] for spelling in one.spellings]
+    section = tools.section.close.spellings if tools.section else ()
+    openers = [one for one in call_openers(tools.call) if one not in _unmarked(tools)]
+    return tuple(dict.fromkeys((*last, *section, *openers, *tools.recover)))

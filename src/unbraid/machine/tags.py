@@ -1,0 +1,404 @@
+"""The flow of a tag format: content, thinking, and calls that begin at a marker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Literal
+
+from unbraid.events import ContentDelta, Event, ReasoningDelta
+from unbraid.machine.calls import CallMachine
+from unbraid.machine.core import Call, Run
+from unbraid.machine.markers import Scanner, scanner
+from unbraid.syntax import WHITE, Space
+
+__all__ = ["TagMachine", "split_tail"]
+
+Found = Generator[None, None, str | None]
+
+
+def split_tail(white: str, space: Space) -> tuple[str, str]:
+    """Cut white space in front of a marker into what is text and what is framing."""
+    if space.any:
+        text = white.rstrip(space.chars)
+        return text, white[len(text) :]
+    for length in range(len(space.text), 0, -1):
+        if white.endswith(space.text[:length]):
+            return white[:-length], white[-length:]
+    return white, ""
+
+
+class TagMachine(CallMachine):
+    """Reads one output of a tag format."""
+
+    def run(self) -> Run:
+        """The whole output."""
+        if self.state.open:
+            self.thinking = True
+            yield from self.begin_open()
+            yield from self.region()
+        while True:
+            marker = yield from self.text(self.setup.content, "content")
+            if marker is None:
+                self.last_white()
+                return
+            kind = self.setup.kinds[marker]
+            if kind == "open":
+                self.frame_opener()
+                self.take(len(marker), "markup")
+                yield from self.label_and_lead(True)
+                yield from self.region()
+            elif kind == "section":
+                yield from self.section(self.take_white())
+            elif kind == "call":
+                yield from self.attempt(self.take_white())
+            else:
+                self.stray(marker, kind)
+
+    def stray(self, marker: str, kind: str) -> None:
+        """A turn end, or a special token out of its place: markup in no strand."""
+        self.give_white("content")
+        at = self.at()
+        self.take(len(marker), "markup")
+        if kind != "dropped":
+            self.note("stray_marker", at, self.at(), "no marker here")
+
+    # -- text -----------------------------------------------------------------
+
+    def text(self, scan: Scanner, strand: Literal["content", "reasoning"]) -> Found:
+        """Give out text up to a marker, which is returned and stands at ``buf[i]``; None at the end.
+
+        White space at the end is held in ``self.white``.
+        """
+        at = self.i
+        while True:
+            found = scan.search(self.buf, at)
+            stop = found.start() if found else len(self.buf)
+            if stop > self.i:
+                self.say(strand, stop)
+            if found is None:
+                if self.eof:
+                    return None
+                if not self.white:
+                    self.text_lane(scan, strand)
+                yield
+                at = self.i
+                continue
+            marker = found.group()
+            verdict: bool | None = False
+            if marker in scan.markers and (self.eof or not self.may_grow(marker, scan)):
+                verdict = self.accepts(marker, strand)
+                if verdict:
+                    return marker
+            elif not self.eof:
+                verdict = None
+            if verdict is None and not self.eof:
+                yield
+                at = self.i
+            else:
+                at = self.i + 1
+                if at > len(self.buf):
+                    at = len(self.buf)
+
+    def may_grow(self, marker: str, scan: Scanner) -> bool:
+        """Whether a longer marker may still come where this one stands at the end of the text."""
+        return marker in scan.ambiguous and self.i + len(marker) == len(self.buf)
+
+    def accepts(self, marker: str, strand: str) -> bool | None:
+        """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
+        kind = self.setup.kinds[marker]
+        if kind == "open" and strand == "content":
+            assert self.setup.reasoning is not None
+            if not (self.fresh or self.setup.reasoning.reopens):
+                return self.is_marker(marker, self.i) and self.by_id(marker)
+        elif marker in self.setup.anchored:
+            return self.blank or "\n" in "".join(self.white)
+        elif (strand == "reasoning" and kind == "open") or (strand == "content" and kind == "close"):
+            return self.by_id(marker) and self.is_marker(marker, self.i)
+        return self.is_marker(marker, self.i)
+
+    def by_id(self, marker: str) -> bool:
+        """Whether this marker is told by its token id."""
+        return self.alignment is not None and marker in self.state.markers
+
+    def say(self, strand: str, stop: int) -> None:
+        """Give out ``buf[i:stop]``, its trailing white space held."""
+        chunk = self.buf[self.i : stop]
+        self.i = stop
+        chars = self.setup.separators if self.after_call and self.blank and strand == "content" else WHITE
+        body = chunk.rstrip(chars)
+        if not body:
+            self.white.append(chunk)
+            return
+        text = "".join(self.white) + body
+        self.white = [chunk[len(body) :]] if len(body) < len(chunk) else []
+        self.strand(strand, text)
+
+    def strand(self, strand: str, text: str) -> None:
+        """Give out text that was consumed before, and account for it."""
+        if strand == "reasoning":
+            self.reasoning(text)
+        else:
+            self.content(text)
+            self.blank = self.fresh = False
+        self.mark(strand, len(text))
+
+    def text_lane(self, scan: Scanner, strand: str) -> None:
+        """Let plain pieces through."""
+        event: Callable[[str], Event]
+        if strand == "reasoning":
+            event, parts = ReasoningDelta, self.reasoning_parts
+        else:
+            event, parts = ContentDelta, self.content_parts
+        if self.spans and self.spans[-1][0] == strand and not (strand == "content" and self.blank):
+            self.set_lane(scan.plain, event, parts)
+
+    def take_white(self) -> str:
+        """The white space that is held, no longer held."""
+        white = "".join(self.white)
+        self.white = []
+        return white
+
+    def give_white(self, strand: str) -> None:
+        """Held white space is text after all, or framing where it stands alone."""
+        white = self.take_white()
+        if not white:
+            return
+        if strand == "content" and self.blank:
+            self.mark("framing", len(white))
+        else:
+            self.strand(strand, white)
+
+    def last_white(self) -> None:
+        """White space at the end of the output: framing beside calls, text otherwise."""
+        white = self.take_white()
+        if white and self.blank and self.calls:
+            self.mark("framing", len(white))
+        elif white:
+            self.strand("content", white)
+
+    # -- thinking -------------------------------------------------------------
+
+    def begin_open(self) -> Run:
+        """The prompt opened thinking: its opener may be repeated, its white space is not expected again."""
+        reasoning = self.setup.reasoning
+        assert reasoning is not None
+        held: list[str] = []
+        while True:
+            rest = self.buf[self.i :]
+            blank = len(rest) - len(rest.lstrip(WHITE))
+            held.append(rest[:blank])
+            self.i += blank
+            if self.i < len(self.buf) or self.eof:
+                break
+            yield
+        marker = yield from self.literal(reasoning.open.spellings)
+        white = "".join(held)
+        if marker is not None:
+            self.mark("framing", len(white))
+            self.take(len(marker), "markup")
+            yield from self.label_and_lead(True)
+            return
+        if self.state.label:
+            self.buf = white + self.buf[self.i :]
+            self.base, self.i = self.base + self.i - len(white), 0
+            yield from self.label_and_lead(True)
+            return
+        lead = 0
+        if self.state.lead:
+            space = reasoning.lead
+            while lead < len(white) and lead < len(space.text) and white[lead] == space.text[lead]:
+                lead += 1
+            if space.any:
+                lead = len(white)
+        self.mark("framing", lead)
+        self.white = [white[lead:]] if lead < len(white) else []
+
+    def label_and_lead(self, lead: bool) -> Run:
+        """Behind an opener: the label, then the framing white space."""
+        reasoning = self.setup.reasoning
+        assert reasoning is not None
+        if reasoning.label:
+            label = yield from self.literal((reasoning.label,))
+            if label is not None:
+                self.take(len(label), "markup")
+        if lead:
+            yield from self.skip(reasoning.lead)
+
+    def skip(self, space: Space) -> Run:
+        """Consume framing white space."""
+        if space.any:
+            yield from self.white_run(space.chars)
+        elif space.text:
+            yield from self.upto(space.text, "framing")
+
+    def frame_opener(self) -> None:
+        """White space in front of the opener of thinking."""
+        reasoning = self.setup.reasoning
+        assert reasoning is not None
+        white = self.take_white()
+        if self.blank:
+            self.mark("framing", len(white))
+            return
+        text, framing = split_tail(white, reasoning.before)
+        if text:
+            self.strand("content", text)
+        self.mark("framing", len(framing))
+
+    def region(self) -> Run:
+        """Thinking, from behind its opener to behind its end."""
+        reasoning = self.setup.reasoning
+        assert reasoning is not None
+        self.fresh = False
+        self.thinking = True
+        while True:
+            marker = yield from self.text(self.setup.thinking, "reasoning")
+            if marker is None:
+                self.give_white("reasoning")
+                return
+            kind = self.setup.kinds[marker]
+            if kind == "close":
+                text, framing = split_tail(self.take_white(), reasoning.trail)
+                if text:
+                    self.strand("reasoning", text)
+                self.mark("framing", len(framing))
+                self.take(len(marker), "markup")
+                self.leave()
+                yield from self.skip(reasoning.after)
+                return
+            if kind == "open":
+                self.give_white("reasoning")
+                at = self.at()
+                self.take(len(marker), "markup")
+                self.note("stray_marker", at, self.at(), "thinking is open already")
+            elif kind == "dropped":
+                self.give_white("reasoning")
+                self.take(len(marker), "markup")
+            elif self.setup.drafts:
+                if (yield from self.draft()):
+                    self.leave()
+                    return
+            else:
+                self.implicit_end()
+                return
+
+    def leave(self) -> None:
+        """Thinking is over."""
+        self.thinking = False
+        self.blank = True
+        self.after_call = False
+
+    def implicit_end(self) -> None:
+        """A call's opener ends thinking."""
+        tools = self.setup.tools
+        white = self.take_white()
+        text, framing = split_tail(white, tools.before) if tools else (white, "")
+        if text:
+            self.strand("reasoning", text)
+        self.mark("framing", len(framing))
+        self.leave()
+
+    # -- drafts ---------------------------------------------------------------
+
+    def draft(self) -> Generator[None, None, bool]:
+        """A call in open thinking, set aside until it is known whether it is meant.
+
+        True when the output ended by itself behind it: the calls are real. Otherwise
+        all of it is thinking.
+        """
+        assert self.setup.reasoning is not None
+        white = self.take_white()
+        start = self.at()
+        undo = self.snapshot()
+        self.ready, self.out = self.out, []
+        self.drafting = True
+        self.draft_text = [self.buf[self.i :]]
+        close = scanner(self.setup.reasoning.close.spellings)
+        calls = self.draft_calls(white)
+        checked = self.at()
+        real = False
+        while True:
+            hidden, closed = self.hide_closer(close, checked)
+            checked = self.base + len(self.buf)
+            try:
+                next(calls)
+            except StopIteration as decided:
+                real = decided.value
+                self.buf += hidden
+                break
+            if closed:
+                calls.close()
+                self.i = len(self.buf)
+                self.buf += hidden
+                break
+            self.buf += hidden
+            yield
+        self.drafting = False
+        if real:
+            self.out = self.ready + self.out
+            self.ready = []
+            return True
+        text = white + "".join(self.draft_text)[: self.at() - start]
+        self.trial = None
+        self.call = Call()
+        self.restore(undo)
+        self.out, self.ready = self.ready, []
+        body = text.rstrip(WHITE)
+        self.white = [text[len(body) :]] if len(body) < len(text) else []
+        if body:
+            self.strand("reasoning", body)
+        return False
+
+    def snapshot(self) -> tuple[int, ...]:
+        """How far every list of results goes."""
+        return (self.pos, *(len(results) for results in self.results()))
+
+    def restore(self, snapshot: tuple[int, ...]) -> None:
+        """Forget the results since ``snapshot``."""
+        self.pos = snapshot[0]
+        for results, length in zip(self.results(), snapshot[1:], strict=True):
+            del results[length:]
+
+    def results(self) -> tuple[list[Any], ...]:
+        """The lists that a draft may have added to."""
+        return (self.spans, self.diagnostics, self.calls, self.content_parts, self.reasoning_parts)
+
+    def hide_closer(self, close: Scanner, checked: int) -> tuple[str, bool]:
+        """Cut the buffer in front of the closer of thinking, or of what may become one."""
+        at = max(checked - self.base - 32, self.i)
+        while True:
+            found = close.search(self.buf, at)
+            if found is None:
+                return "", False
+            whole = found.group() in close.markers
+            counts = self.is_marker(found.group(), found.start()) if whole else None
+            if counts is False or (counts is None and self.eof):
+                at = found.start() + 1
+                continue
+            hidden = self.buf[found.start() :]
+            self.buf = self.buf[: found.start()]
+            return hidden, bool(counts)
+
+    def draft_calls(self, white: str) -> Generator[None, None, bool]:
+        """Read a run of calls; True when the output ended by itself behind it."""
+        assert self.setup.tools is not None
+        while True:
+            if self.setup.tools.section:
+                outcome = yield from self.section(white)
+            else:
+                outcome = yield from self.attempt(white)
+            if outcome == "cut":
+                return self.call.announced and self.finish_reason != "length"
+            if outcome != "read":
+                return False
+            white = ""
+            while True:
+                yield from self.white_run(WHITE)
+                if self.eof and self.i >= len(self.buf):
+                    return self.finish_reason != "length"
+                marker = yield from self.literal((*self.setup.content.markers,))
+                if marker in self.setup.dropped:
+                    self.take(len(marker or ""), "markup")
+                elif marker is None or self.setup.kinds[marker] not in ("call", "section"):
+                    return False
+                else:
+                    break

@@ -1,0 +1,325 @@
+"""The parser: a pair of format halves and a request, ready to read outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.formats import reasoning_format, tool_format
+from unbraid.machine.channels import ChannelMachine
+from unbraid.machine.setup import literals, setup
+from unbraid.machine.state import State, nine_characters, random_id
+from unbraid.machine.tags import TagMachine
+from unbraid.message import Message
+from unbraid.prompts import PromptState, prompt_state, prompt_text
+from unbraid.stream import CompleteStream, Stream
+from unbraid.syntax import Channels, Id, Reasoning, Tools
+from unbraid.tokens import Tokenizer
+
+__all__ = ["Parser", "Plan"]
+
+ToolChoice = Literal["none", "auto", "required"] | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a driver has to do for this request.
+
+    ``skip_special_tokens`` and ``spaces_between_special_tokens`` are how the engine
+    must decode; ``stop`` are turn ends to stop at; ``thinking`` is the start state:
+    ``open``, ``closed``, ``optional`` or ``off``; ``constrained`` says whether the
+    request's calls are enforced by a grammar, from the first token.
+    """
+
+    thinking: Literal["open", "closed", "optional", "off"]
+    constrained: bool
+    stop: tuple[str, ...] = ()
+    skip_special_tokens: bool = False
+    spaces_between_special_tokens: bool = False
+
+
+class Parser:
+    """Reads outputs of one request.
+
+    Args:
+        reasoning_parser, tool_parser: names as for vLLM's flags, or None.
+        tools: tools in OpenAI's shape; None when they are unknown, ``[]`` when none were offered.
+        tool_choice: ``none``, ``auto``, ``required`` or a named choice in OpenAI's shape.
+        parallel_tool_calls: False keeps the first call and drops the others.
+        chat_template_kwargs: the template's variables; they switch thinking.
+        prompt: the rendered prompt, text or token ids; it decides the start state.
+        tokenizer: makes special tokens authoritative where ids are fed.
+        arguments: ``incremental`` gives argument text as it is proved, ``complete`` whole calls only.
+        unknown_tools: ``forward`` calls of undeclared names (with a diagnostic), or read them as ``text``.
+        max_calls: calls beyond this number are dropped; None is no limit.
+        include_reasoning: False leaves thinking out of events and messages (it is still read).
+        constrained: whether a grammar enforced the calls; None: when tool_choice forces one.
+        markers: ``text`` when the constraint spelled markers as text, so that ids don't count.
+        make_id: makes call ids where the model writes none.
+        history_calls: calls of earlier turns, for ids that count on.
+        spans: whether messages carry spans.
+
+    Raises:
+        UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        InvalidRequest: about any other option.
+    """
+
+    def __init__(
+        self,
+        reasoning_parser: str | None = None,
+        tool_parser: str | None = None,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = "auto",
+        parallel_tool_calls: bool | None = True,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        prompt: str | Sequence[int] | None = None,
+        tokenizer: Tokenizer | None = None,
+        arguments: Literal["incremental", "complete"] = "incremental",
+        unknown_tools: Literal["forward", "text"] = "forward",
+        max_calls: int | None = None,
+        include_reasoning: bool = True,
+        constrained: bool | None = None,
+        markers: Literal["tokens", "text"] = "tokens",
+        make_id: Callable[[], str] | None = None,
+        history_calls: int = 0,
+        spans: bool = False,
+    ) -> None:
+        _one_of("arguments", arguments, ("incremental", "complete"))
+        _one_of("unknown_tools", unknown_tools, ("forward", "text"))
+        _one_of("markers", markers, ("tokens", "text"))
+        self.reasoning_parser = reasoning_parser
+        self.tool_parser = tool_parser
+        self._reasoning, self._tools, self._channels = _pair(reasoning_parser, tool_parser)
+        self._offered = offered_tools(tools, tool_choice)
+        self._arguments = arguments
+        self._include_reasoning = include_reasoning
+        self._spans = spans
+        self._constrained = forced(tool_choice) if constrained is None else constrained
+        self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
+        self._kwargs = dict(chat_template_kwargs or {})
+        self._switch = self._reasoning.switch.on(self._kwargs) if self._reasoning else False
+        self._start = self._start_state()
+        limit = float("inf") if max_calls is None else max_calls
+        ids = self._tools.ids if self._tools else "random"
+        self._state = State(
+            tools=self._offered,
+            open=self._start.thinking == "open",
+            lead=self._start.lead,
+            label=self._start.label,
+            unknown_tools=unknown_tools,
+            max_calls=min(limit, 1) if parallel_tool_calls is False else limit,
+            make_id=make_id or (nine_characters if ids == "nine" else random_id),
+            id_pattern=_id_pattern(self._tools),
+            history_calls=history_calls,
+            tokenizer=tokenizer if markers == "tokens" else None,
+            markers=self._marker_ids(tokenizer),
+        )
+
+    # -- what it will do ------------------------------------------------------
+
+    @property
+    def thinking(self) -> bool:
+        """Whether this request thinks: its thinking is open, or may be opened in the output."""
+        if self._channels is not None:
+            return self.reasoning_parser is not None
+        if self._reasoning is None:
+            return False
+        if self._prompt is not None and self._start.thinking != "absent":
+            return self._start.thinking == "open"
+        return self._switch
+
+    @property
+    def plan(self) -> Plan:
+        """What a driver has to do for this request."""
+        dropped = self._channels.dropped if self._channels else ()
+        for half in (self._reasoning, self._tools):
+            dropped = (*dropped, *(half.dropped if half else ()))
+        return Plan(
+            thinking=self._thinking_state(),
+            constrained=self._constrained,
+            stop=tuple(dict.fromkeys(dropped)),
+        )
+
+    def _thinking_state(self) -> Literal["open", "closed", "optional", "off"]:
+        if self._channels is not None:
+            return "optional"
+        if self._reasoning is None:
+            return "off"
+        if self._start.thinking == "open":
+            return "open"
+        if self._start.thinking == "closed":
+            return "closed"
+        return "optional" if self._switch else "off"
+
+    # -- reading --------------------------------------------------------------
+
+    def stream(self) -> Stream:
+        """A fresh stream; streams of one parser share nothing that changes."""
+        machine: Stream
+        if self._channels is not None:
+            machine = ChannelMachine(
+                self._state,
+                self._channels,
+                reasoning=self.reasoning_parser is not None,
+                calls=self.tool_parser is not None,
+                prompt=self._prompt,
+            )
+        else:
+            tools = self._tools if self._offered is None or self._offered else None
+            by_id = self._state.tokenizer is not None and bool(self._state.markers)
+            machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id))
+        if self._arguments == "complete":
+            machine = CompleteStream(machine)
+        if not self._include_reasoning or not self._spans:
+            machine = _View(machine, self._include_reasoning, self._spans)
+        return machine
+
+    def parse(
+        self,
+        text: str,
+        *,
+        token_ids: Iterable[int] | None = None,
+        finish_reason: str | None = "stop",
+    ) -> Message:
+        """Read a whole output: the same as feeding it to a stream in one piece."""
+        stream = self.stream()
+        stream.feed(text, token_ids)
+        stream.finish(finish_reason)
+        return stream.message
+
+    # -- the start state ------------------------------------------------------
+
+    def _start_state(self) -> PromptState:
+        reasoning = self._reasoning
+        if reasoning is None:
+            return PromptState("absent")
+        if self._prompt is not None:
+            return prompt_state(reasoning, self._prompt)
+        if self._switch and reasoning.opened_by != "output":
+            return PromptState("open")
+        return PromptState("absent")
+
+    def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
+        if tokenizer is None:
+            return {}
+        texts: list[str] = []
+        if self._channels:
+            channels = self._channels
+            for one in (channels.start, channels.channel, channels.constrain, channels.body, *channels.ends):
+                texts += one.spellings
+            texts += channels.dropped
+        if self._reasoning:
+            half = self._reasoning
+            texts += [*half.open.spellings, *half.close.spellings, *half.ends_at, *half.dropped]
+        if self._tools:
+            texts += [spelling for one in literals(self._tools.call.parts) for spelling in one.spellings]
+            if self._tools.section:
+                texts += [*self._tools.section.open.spellings, *self._tools.section.close.spellings]
+            texts += self._tools.dropped
+        ids = {text: tokenizer.token_id(text) for text in texts}
+        return {text: token_id for text, token_id in ids.items() if token_id is not None}
+
+
+class _View:
+    """A stream without what the caller did not ask for."""
+
+    def __init__(self, stream: Stream, reasoning: bool, spans: bool) -> None:
+        self._stream = stream
+        self._reasoning = reasoning
+        self._spans = spans
+        if reasoning:
+            self.feed = stream.feed  # type: ignore[method-assign]
+            self.finish = stream.finish  # type: ignore[method-assign]
+
+    def feed(self, text: str, token_ids: Iterable[int] | None = None) -> list[Any]:
+        return self._without(self._stream.feed(text, token_ids))
+
+    def finish(self, finish_reason: str | None = "stop") -> list[Any]:
+        return self._without(self._stream.finish(finish_reason))
+
+    @staticmethod
+    def _without(events: list[Any]) -> list[Any]:
+        from unbraid.events import ReasoningDelta
+
+        return [event for event in events if not isinstance(event, ReasoningDelta)]
+
+    @property
+    def message(self) -> Message:
+        message = self._stream.message
+        return replace(
+            message,
+            reasoning=message.reasoning if self._reasoning else None,
+            spans=message.spans if self._spans else None,
+        )
+
+    @property
+    def thinking(self) -> bool:
+        return self._stream.thinking
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidRequest(f"{name} must be one of {', '.join(allowed)}, not {value!r}", param=name)
+
+
+def _pair(
+    reasoning_name: str | None, tool_name: str | None
+) -> tuple[Reasoning | None, Tools | None, Channels | None]:
+    reasoning = reasoning_format(reasoning_name) if reasoning_name is not None else None
+    tools = tool_format(tool_name) if tool_name is not None else None
+    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+        if reasoning is not None and tools is not None and reasoning is not tools:
+            raise IncompatiblePair(
+                f"--reasoning-parser {reasoning_name} and --tool-call-parser {tool_name} cannot be combined: "
+                "a format of channels pairs only with its own other half",
+                param="tool_parser",
+            )
+        channels = reasoning if isinstance(reasoning, Channels) else tools
+        assert isinstance(channels, Channels)
+        return None, None, channels
+    return reasoning, tools, None
+
+
+def forced(tool_choice: ToolChoice | None) -> bool:
+    """Whether a tool_choice demands a call."""
+    return tool_choice == "required" or isinstance(tool_choice, Mapping)
+
+
+def offered_tools(
+    tools: Sequence[Mapping[str, Any]] | None, tool_choice: ToolChoice | None
+) -> dict[str, object] | None:
+    """Names and parameter schemas of the tools; None when unknown, empty when none may be called.
+
+    Raises InvalidRequest for a tool or a choice of another shape than OpenAI's.
+    """
+    if not (tool_choice is None or isinstance(tool_choice, Mapping)):
+        _one_of("tool_choice", tool_choice, ("none", "auto", "required"))
+    if tool_choice == "none":
+        return {}
+    if tools is None:
+        return None
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Sequence):
+        raise InvalidRequest("tools must be a list of tools", param="tools")
+    offered: dict[str, object] = {}
+    for n, tool in enumerate(tools):
+        function = tool.get("function", tool) if isinstance(tool, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(name, str) or not name:
+            raise InvalidRequest(
+                f"tools[{n}] has no function name: a tool is "
+                '{"type": "function", "function": {"name": …, "parameters": …}}',
+                param=f"tools[{n}].function.name",
+            )
+        assert isinstance(function, Mapping)
+        offered[name] = function.get("parameters")
+    return offered
+
+
+def _id_pattern(tools: Tools | None) -> str | None:
+    if tools is None:
+        return None
+    patterns = [part.pattern for part in tools.call.parts if isinstance(part, Id) and part.name]
+    return patterns[0] if patterns else None

@@ -1,0 +1,61 @@
+"""Where a rendered prompt leaves the output: thinking open, closed, or not begun.
+
+One function over the prompt, used by the parser, the grammar, the gate and the
+budget alike. Only the last assistant turn counts, so a marker in an earlier turn or
+in a user's text decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unbraid.errors import InvalidRequest
+from unbraid.syntax import WHITE, Reasoning
+from unbraid.tokens import Tokenizer
+
+__all__ = ["PromptState", "prompt_state", "prompt_text"]
+
+
+@dataclass(frozen=True)
+class PromptState:
+    """``thinking``: open, closed (the prompt holds a finished block) or absent.
+
+    With open thinking, ``lead`` says whether the framing behind the opener, and
+    ``label`` whether the label, is still to come in the output.
+    """
+
+    thinking: str
+    lead: bool = True
+    label: bool = False
+
+
+def prompt_text(prompt: str | Sequence[int], tokenizer: Tokenizer | None) -> str:
+    """The prompt as text; ids need a tokenizer, or InvalidRequest is raised."""
+    if isinstance(prompt, str):
+        return prompt
+    if tokenizer is None:
+        raise InvalidRequest("a prompt of token ids needs tokenizer=", param="prompt")
+    return b"".join(map(tokenizer.token_bytes, prompt)).decode("utf-8", "replace")
+
+
+def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
+    """How ``prompt`` leaves the thinking of this format."""
+    turn = prompt[max((prompt.rfind(mark) + len(mark) for mark in reasoning.turns if mark in prompt), default=0) :]
+    opened, opener = _last(turn, reasoning.open.spellings)
+    closed, _ = _last(turn, reasoning.close.spellings)
+    if opened < 0 and closed < 0:
+        return PromptState("absent")
+    if closed > opened:
+        return PromptState("closed")
+    inside = turn[opened + len(opener) :]
+    if any(inside.find(end) >= 0 for end in reasoning.ends_at):
+        return PromptState("closed")
+    label = bool(reasoning.label) and not inside
+    inside = inside.removeprefix(reasoning.label) if reasoning.label else inside
+    lead = not inside.strip(WHITE) and reasoning.lead.text not in inside
+    return PromptState("open", lead=lead and not inside, label=label)
+
+
+def _last(text: str, spellings: tuple[str, ...]) -> tuple[int, str]:
+    return max((text.rfind(one), one) for one in spellings)

@@ -1,0 +1,362 @@
+"""The declarative vocabulary: a format is said once, in these parts.
+
+Every part has a canonical text (what the writer writes), a tolerance (what the
+parser accepts) and a bound (what the grammar allows). Nothing here runs: the
+parser, the writer, the grammar, the gate, the explainer and the checker all
+read the same declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union
+
+__all__ = [
+    "ANY",
+    "WHITE",
+    "Calls",
+    "Channels",
+    "Choice",
+    "Envelope",
+    "Envelopes",
+    "GemmaObject",
+    "Id",
+    "Json",
+    "Lit",
+    "Name",
+    "Pairs",
+    "Part",
+    "PythonCalls",
+    "Reasoning",
+    "Route",
+    "Section",
+    "Space",
+    "Switch",
+    "Tools",
+    "Word",
+    "Ws",
+    "any_space",
+    "lit",
+    "optional",
+    "space",
+    "token",
+]
+
+WHITE = " \t\r\n"
+MAX_WHITE = 64
+MAX_NAME = 256
+MAX_DEPTH = 512
+MAX_NUMBER = 1024
+
+
+@dataclass(frozen=True)
+class Space:
+    """Framing white space: ``text`` is what the template writes.
+
+    With ``any`` set, any run of the characters in ``chars`` is framing there;
+    otherwise only a beginning of ``text`` is (a newline too few is tolerated, a
+    newline too many is data).
+    """
+
+    text: str = ""
+    any: bool = False
+    chars: str = WHITE
+
+
+NO_SPACE = Space()
+
+
+def space(text: str) -> Space:
+    """Framing that is at most ``text``."""
+    return Space(text)
+
+
+def any_space(text: str, chars: str = WHITE) -> Space:
+    """Framing written as ``text``, read as any run of ``chars``."""
+    return Space(text, any=True, chars=chars)
+
+
+@dataclass(frozen=True)
+class Lit:
+    """A marker: its spellings, the canonical one first.
+
+    ``special`` says that the family's tokenizers hold it as one special token,
+    so that with token ids the same characters made of ordinary tokens are text.
+    ``optional``: models leave it out; ``repeats``: it may be written several times.
+    ``written`` False: tolerated, but the writer and the grammar leave it out.
+    """
+
+    spellings: tuple[str, ...]
+    special: bool = False
+    optional: bool = False
+    repeats: bool = False
+    written: bool = True
+
+    @property
+    def text(self) -> str:
+        """The canonical spelling."""
+        return self.spellings[0]
+
+
+def lit(*spellings: str, **flags: bool) -> Lit:
+    """A marker of ordinary text, or one that may be either."""
+    return Lit(spellings, **flags)
+
+
+def token(*spellings: str, **flags: bool) -> Lit:
+    """A marker that is one special token in the family's tokenizers."""
+    return Lit(spellings, special=True, **flags)
+
+
+def optional(*spellings: str, **flags: bool) -> Lit:
+    """A marker that models may leave out."""
+    return Lit(spellings, optional=True, **flags)
+
+
+@dataclass(frozen=True)
+class Ws:
+    """White space inside a call: written as ``text``, read as any run of at most 64 characters."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word that carries no meaning (``function`` in DeepSeek V3): ``text`` is written, any name is read."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Name:
+    """The function's name: one or more of ``chars`` (a regular-expression class), trimmed, at most 256."""
+
+    chars: str = r"[^\s<>{}\[\]()\"'`,=]"
+
+
+@dataclass(frozen=True)
+class Id:
+    """An id that the model writes.
+
+    ``pattern`` is the id's text with ``{name}`` and ``{index}``, or a regular
+    expression when ``name`` is False. The prefix before ``{name}`` and the
+    ``:{index}`` behind it may be missing in output; ``index`` counts on from the
+    number of calls in the history.
+    """
+
+    pattern: str
+    name: bool = True
+
+
+@dataclass(frozen=True)
+class Json:
+    """Arguments as one JSON object, passed on byte for byte but for two repairs."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """``{"name": …, "arguments": …}``: the call as a JSON object, its keys a closed set.
+
+    ``name`` and ``arguments`` list the accepted keys, the written one first;
+    ``extra`` are keys that are read over. ``both``: an object without arguments
+    is no call.
+    """
+
+    name: tuple[str, ...] = ("name",)
+    arguments: tuple[str, ...] = ("arguments", "parameters")
+    extra: tuple[str, ...] = ("type", "id")
+    both: bool = False
+
+
+@dataclass(frozen=True)
+class Envelopes:
+    """A JSON array of envelopes, each one call."""
+
+    item: Envelope = Envelope()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Arguments as key and value elements, the value raw text that the schema types.
+
+    ``open`` KEY ``middle`` VALUE ``close``; white space ``gap`` (written so, read as
+    any) stands between the parts of ``middle`` and around each pair; ``pad`` is the
+    newline that belongs to the markup on each side of a value, stripped once.
+    A closer counts only if something that may follow it follows (see
+    ``unbraid.machine.closers``); ``early`` are literals that end a value whose
+    closer is missing, and are not consumed: the next key's opener, or the end of
+    the call, each only at the place where the template writes it.
+    """
+
+    open: Lit
+    middle: tuple[Lit | Ws, ...]
+    close: Lit
+    gap: str = ""
+    pad: str = ""
+    key_chars: str = r"[^<>\n]"
+    early: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GemmaObject:
+    """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words."""
+
+    quote: str = '<|"|>'
+
+
+@dataclass(frozen=True)
+class PythonCalls:
+    """A Python list of calls with keyword arguments: ``[f(a=1), g()]``."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several continuations, chosen by what comes first; the first is written."""
+
+    options: tuple[tuple[Part, ...], ...]
+
+
+Part = Union[Lit, Ws, Word, Name, Id, Json, Envelope, Envelopes, Pairs, GemmaObject, PythonCalls, Choice]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Markers around all calls of a turn. Text between its calls is noise, not content."""
+
+    open: Lit
+    close: Lit
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How one call is written: its parts in order, the first a marker (or an anchored start).
+
+    ``anchor``: a format without a marker begins a call only at the start of a
+    line, and only for a declared tool.
+    """
+
+    parts: tuple[Part, ...]
+    anchor: bool = False
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools half of a format.
+
+    ``before``, ``between`` and ``after`` are the white space before the first call
+    (behind content), between calls, and behind the last. ``before_bare`` stands before
+    a first call without content. ``recover`` are the markers at which reading
+    resumes behind a broken call; the call's own opener and closer always count.
+    ``ids``: how call ids are made (``random``, ``nine``: nine alphanumerics).
+    """
+
+    call: Calls
+    section: Section | None = None
+    before: Space = NO_SPACE
+    between: Space = NO_SPACE
+    after: Space = NO_SPACE
+    before_bare: Space = NO_SPACE
+    recover: tuple[str, ...] = ()
+    ids: Literal["random", "nine"] = "random"
+    calls_per_turn: int | None = None
+    dropped: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Switch:
+    """How a request turns thinking on or off.
+
+    ``names`` are the template's variables. Absent: ``default``. ``falsy``: the
+    template tests truth, so null, 0 and "" are off too; otherwise only false is.
+    Any variable that is on wins.
+    """
+
+    names: tuple[str, ...] = ()
+    default: bool = True
+    falsy: bool = True
+
+    def on(self, kwargs: Mapping[str, Any] | None) -> bool:
+        """Whether these template variables turn thinking on."""
+        given = [kwargs[name] for name in self.names if name in kwargs] if kwargs else []
+        if not given:
+            return self.default
+        if self.falsy:
+            return any(bool(value) for value in given)
+        return any(value is not False for value in given)
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """The reasoning half of a format: one region of thinking.
+
+    ``opened_by``: who writes the opener; ``prompt`` and ``either`` begin inside
+    thinking when nothing better is known. ``lead`` stands after the opener,
+    ``trail`` before the closer, ``after`` behind it, ``before`` in front of the opener.
+    ``label`` is written directly after the opener and is no thinking. ``reopens``: a
+    later opener begins thinking again; otherwise only the first place counts.
+    ``tools_inside``: what a call's opener means in open thinking (``end``, ``draft``,
+    ``text``). ``ends_at`` are the family's own call openers, which end thinking
+    even when no tools half is named. ``turns`` begin the assistant's turn in a prompt,
+    ``dropped`` are turn ends: never content, never arguments.
+    """
+
+    open: Lit
+    close: Lit
+    opened_by: Literal["prompt", "output", "either"] = "either"
+    label: str = ""
+    lead: Space = NO_SPACE
+    trail: Space = NO_SPACE
+    after: Space = NO_SPACE
+    before: Space = NO_SPACE
+    reopens: bool = False
+    tools_inside: Literal["end", "draft", "text"] = "draft"
+    ends_at: tuple[str, ...] = ()
+    switch: Switch = Switch()
+    turns: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    empty_when_off: str = ""
+    models: tuple[str, ...] = ()
+
+
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the body of a message goes: the first route whose conditions hold.
+
+    ``to`` is a pattern with ``{name}``, ANY for any recipient, or None for none;
+    ``channel`` a channel's name or None for any. ``write`` gives header fields for
+    the writer. ``ends`` close the body.
+    """
+
+    strand: Literal["reasoning", "content", "call", "dropped"]
+    ends: tuple[str, ...]
+    to: str | None = None
+    channel: str | None = None
+    write: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Channels:
+    """A format of messages with headers; a routing table chooses each body's strand.
+
+    ``start`` begins a message (the prompt ends with the first one), ``body`` ends the
+    header. Header words come in any order: a channel after ``channel``, a recipient
+    after ``to``, a content type after ``constrain`` or bare. It is both halves at once.
+    """
+
+    start: Lit
+    role: str
+    channel: Lit
+    constrain: Lit
+    body: Lit
+    ends: tuple[Lit, ...]
+    to: str
+    routes: tuple[Route, ...]
+    builtin: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    calls_per_turn: int | None = None
+    models: tuple[str, ...] = ()
