@@ -106,6 +106,23 @@ def test_abort_frees_the_slot(engine: EmbeddedEngine) -> None:
     assert asyncio.run(drive()) < 5
 
 
+def test_abort_while_the_prompt_is_read(engine: EmbeddedEngine) -> None:
+    async def drive() -> float:
+        long = asyncio.ensure_future(collect(engine.generate(Generation("word " * 900, GREEDY))))
+        await asyncio.sleep(0.3)
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await long
+        start = time.monotonic()
+        await asyncio.sleep(1.2)
+        async with httpx.AsyncClient(base_url=engine.base_url, headers=engine.headers) as client:
+            while any(slot["is_processing"] for slot in (await client.get("/slots")).json()):
+                await asyncio.sleep(1.2)
+        return time.monotonic() - start
+
+    assert asyncio.run(drive()) < 5
+
+
 def test_two_at_once_give_what_each_gives_alone(engine: EmbeddedEngine) -> None:
     prompts = ("1 2 3 4 5", "Once upon a time")
 

@@ -17,6 +17,8 @@ __all__ = ["EmbeddedEngine"]
 _QUIET, _TALKATIVE = -1, 3
 _DEFAULT_CONTEXT = 4096
 _PROMPT_CACHE_MIB = 512
+_BATCH_TOKENS = 128
+"""Prompts are read in steps of this size; between steps others get their turn and aborts are heard."""
 
 
 class EmbeddedEngine(LlamaCppEngine):
@@ -75,6 +77,7 @@ def _start(path: Path, key: str, context: int, slots: int, threads: int, verbose
     params.model.path = str(path)
     params.n_ctx = context
     params.n_parallel = slots
+    params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.hostnames = ["127.0.0.1"]
