@@ -327,7 +327,7 @@ ANY = "*"
 class Route:
     """Where the body of a message goes: the first route whose conditions hold.
 
-    ``to`` is a pattern with ``{name}``, ANY for any recipient, or None for none;
+    ``to`` is a pattern with ``{name}``, ANY for any recipient, or None for no condition;
     ``channel`` a channel's name or None for any. ``write`` gives header fields for
     the writer. ``ends`` close the body.
     """
