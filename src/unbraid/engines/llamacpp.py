@@ -56,7 +56,9 @@ class LlamaCppEngine:
         self.model = model
         self.base_url = base_url.rstrip("/")
         self.headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._tokenizer = tokenizer or ServerTokenizer(self.base_url, self.headers)
+        if tokenizer is None:
+            tokenizer = ServerTokenizer(self.base_url, self.headers)
+        self._tokenizer: Tokenizer = tokenizer
         self._chat_template = chat_template
         self._template_variables = dict(template_variables or {})
         self._grammars = Grammars(tokenizer) if llguidance and isinstance(tokenizer, GGUFTokenizer) else None
