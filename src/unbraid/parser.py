@@ -15,10 +15,10 @@ from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.stream import CompleteStream, Stream
-from unbraid.syntax import Channels, Id, Reasoning, Tools
+from unbraid.syntax import Channels, Id, Lit, Reasoning, Tools
 from unbraid.tokens import Tokenizer
 
-__all__ = ["Parser", "Plan"]
+__all__ = ["Parser", "Plan", "declared_markers"]
 
 ToolChoice = Literal["none", "auto", "required"] | Mapping[str, Any]
 
@@ -205,20 +205,7 @@ class Parser:
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:
             return {}
-        texts: list[str] = []
-        if self._channels:
-            channels = self._channels
-            for one in (channels.start, channels.channel, channels.constrain, channels.body, *channels.ends):
-                texts += one.spellings
-            texts += channels.dropped
-        if self._reasoning:
-            half = self._reasoning
-            texts += [*half.open.spellings, *half.close.spellings, *half.ends_at, *half.dropped]
-        if self._tools:
-            texts += [spelling for one in literals(self._tools.call.parts) for spelling in one.spellings]
-            if self._tools.section:
-                texts += [*self._tools.section.open.spellings, *self._tools.section.close.spellings]
-            texts += self._tools.dropped
+        texts = (spelling for one in _markers(self._reasoning, self._tools, self._channels) for spelling in one.spellings)
         ids = {text: tokenizer.token_id(text) for text in texts}
         return {text: token_id for text, token_id in ids.items() if token_id is not None}
 
@@ -281,6 +268,30 @@ def _pair(
         assert isinstance(channels, Channels)
         return None, None, channels
     return reasoning, tools, None
+
+
+def _markers(
+    reasoning: Reasoning | None, tools: Tools | None, channels: Channels | None
+) -> list[Lit]:
+    """Every marker of a pair, turn ends included."""
+    found: list[Lit] = []
+    if channels:
+        found += [channels.start, channels.channel, channels.constrain, channels.body, *channels.ends]
+        found.append(Lit(channels.dropped, special=True))
+    if reasoning:
+        found += [reasoning.open, reasoning.close, Lit((*reasoning.ends_at, *reasoning.dropped))]
+    if tools:
+        found += literals(tools.call.parts)
+        if tools.section:
+            found += [tools.section.open, tools.section.close]
+        found.append(Lit(tools.dropped))
+    return found
+
+
+def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:
+    """The markers of a pair that its family's tokenizers always hold as one special token."""
+    halves = _pair(reasoning_parser, tool_parser)
+    return list(dict.fromkeys(text for one in _markers(*halves) if one.special for text in one.spellings))
 
 
 def forced(tool_choice: ToolChoice | None) -> bool:

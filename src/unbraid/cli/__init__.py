@@ -1,0 +1,41 @@
+"""The command line: ``unbraid``, the same as ``python -m unbraid``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from unbraid import __version__
+from unbraid.errors import UnbraidError
+
+__all__ = ["main"]
+
+COMMANDS = ("parse", "formats", "explain", "grammar", "serve", "chat", "demo")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The argument parser with every command."""
+    parser = argparse.ArgumentParser(
+        prog="unbraid",
+        description="Separate what a language model writes into reasoning, content and tool_calls.",
+    )
+    parser.add_argument("--version", action="version", version=f"unbraid {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        import_module(f"unbraid.cli.{name}").add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the process's exit code."""
+    args = build_parser().parse_args(argv)
+    try:
+        return int(import_module(f"unbraid.cli.{args.command}").run(args))
+    except UnbraidError as error:
+        print(f"unbraid {args.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1

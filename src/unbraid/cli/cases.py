@@ -1,0 +1,213 @@
+"""One case of ``unbraid parse --jsonl``: the language-neutral test interface.
+
+A case is parsed in one piece and in many splits; ``stream_equal`` says whether all
+of them fold to the same message, diagnostics and spans included.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from unbraid.errors import InvalidRequest
+from unbraid.events import (
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from unbraid.message import Message
+from unbraid.parser import Parser, declared_markers
+from unbraid.tokens import Tokenizer, TokenTable
+
+__all__ = ["fold", "result_of"]
+
+Piece = tuple[str, list[int] | None]
+
+EVERY_SPLIT_UP_TO = 400
+RANDOM_SPLITS = 20
+OPTIONS = (
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "chat_template_kwargs",
+    "prompt",
+    "arguments",
+    "include_reasoning",
+    "unknown_tools",
+)
+
+
+def result_of(case: Any) -> dict[str, Any]:
+    """The result of one case; raises an UnbraidError when the case can't be run."""
+    if not isinstance(case, Mapping):
+        raise InvalidRequest("a case must be a JSON object", param="case")
+    tokens = case.get("tokens")
+    text = _text(case, tokens)
+    options = {name: case[name] for name in OPTIONS if case.get(name) is not None}
+    tokenizer = _tokenizer(case, tokens) if tokens is not None else None
+    parser = Parser(
+        case.get("reasoning_parser"),
+        case.get("tool_parser"),
+        tokenizer=tokenizer,
+        spans=True,
+        **options,
+    )
+    reason = case.get("finish_reason", "stop")
+    whole = [(text, [token[0] for token in tokens] if tokens is not None else None)]
+    message, _ = _read(parser, whole, reason)
+    splits = _token_splits(tokens) if tokens is not None else _text_splits(text)
+    if case.get("chunks") is not None and tokens is None:
+        splits = _with(splits, [(chunk, None) for chunk in case["chunks"]])
+    equal = all(_same(parser, pieces, reason, message) for pieces in splits)
+    result = message.as_dict()
+    if not case.get("spans"):
+        result["spans"] = None
+    result["stream_equal"] = equal
+    return result
+
+
+def _text(case: Mapping[str, Any], tokens: Any) -> str:
+    if tokens is not None:
+        if not all(isinstance(token, Sequence) and len(token) == 3 for token in tokens):
+            raise InvalidRequest("tokens must be a list of [id, text, special]", param="tokens")
+        return "".join(token[1] for token in tokens)
+    text = case.get("text")
+    chunks = case.get("chunks")
+    if text is None and chunks is not None:
+        text = "".join(chunks)
+    if not isinstance(text, str):
+        raise InvalidRequest("a case needs text (a string) or tokens", param="text")
+    if chunks is not None and "".join(chunks) != text:
+        raise InvalidRequest("chunks must join to text", param="chunks")
+    return text
+
+
+def _tokenizer(case: Mapping[str, Any], tokens: Sequence[Any]) -> Tokenizer:
+    """The tokens of the case as a vocabulary; markers that are always special are in it too."""
+    pieces: dict[int, bytes | str] = {token[0]: token[1] for token in tokens}
+    special = {token[0] for token in tokens if token[2]}
+    present = {token[1] for token in tokens if token[2]}
+    absent = [
+        marker
+        for marker in declared_markers(case.get("reasoning_parser"), case.get("tool_parser"))
+        if marker not in present
+    ]
+    lowest = min((0, *pieces))
+    for n, marker in enumerate(absent, 1):
+        pieces[lowest - n] = marker
+        special.add(lowest - n)
+    return TokenTable(pieces, special)
+
+
+def _read(parser: Parser, pieces: Sequence[Piece], reason: str | None) -> tuple[Message, list[Event]]:
+    stream = parser.stream()
+    events: list[Event] = []
+    for text, ids in pieces:
+        events += stream.feed(text, ids)
+    events += stream.finish(reason)
+    return stream.message, events
+
+
+def _same(parser: Parser, pieces: Sequence[Piece], reason: str | None, expected: Message) -> bool:
+    for variant in (pieces, _padded(pieces)):
+        message, events = _read(parser, variant, reason)
+        if _comparable(message) != _comparable(expected):
+            return False
+        if fold(events) != (message.reasoning, message.content, _calls(message)):
+            return False
+    return True
+
+
+def _padded(pieces: Sequence[Piece]) -> list[Piece]:
+    padded: list[Piece] = [("", None)]
+    for piece in pieces:
+        padded += [piece, ("", None)]
+    return padded
+
+
+def _calls(message: Message) -> list[tuple[str, str, bool]]:
+    return [(call.name, call.arguments, call.complete) for call in message.tool_calls]
+
+
+def _comparable(message: Message) -> Message:
+    """The message without ids that are made at random."""
+    calls = [
+        replace(call, id="" if call.id.startswith("chatcmpl-tool-") or len(call.id) == 9 else call.id)
+        for call in message.tool_calls
+    ]
+    return replace(message, tool_calls=calls)
+
+
+def fold(events: Sequence[Event]) -> tuple[str | None, str | None, list[tuple[str, str, bool]]]:
+    """What a client builds from the events: reasoning, content, (name, arguments, complete) of each call."""
+    reasoning: list[str] = []
+    content: list[str] = []
+    calls: list[tuple[str, list[str]]] = []
+    complete: dict[int, bool] = {}
+    for event in events:
+        if isinstance(event, ReasoningDelta):
+            reasoning.append(event.text)
+        elif isinstance(event, ContentDelta):
+            content.append(event.text)
+        elif isinstance(event, ToolCallStart):
+            calls.append((event.name, []))
+        elif isinstance(event, ToolCallArguments):
+            calls[event.index][1].append(event.text)
+        elif isinstance(event, ToolCallEnd):
+            complete[event.index] = event.complete
+    folded = [(name, "".join(parts), complete.get(n, False)) for n, (name, parts) in enumerate(calls)]
+    return "".join(reasoning) or None, "".join(content) or None, folded
+
+
+def _with(splits: Iterator[list[Piece]], more: list[Piece]) -> Iterator[list[Piece]]:
+    yield more
+    yield from splits
+
+
+def _text_splits(text: str) -> Iterator[list[Piece]]:
+    yield [(text, None)]
+    yield [(char, None) for char in text]
+    for cut in range(1, len(text) if len(text) <= EVERY_SPLIT_UP_TO else 0):
+        yield [(text[:cut], None), (text[cut:], None)]
+    chance = random.Random(0)
+    for _ in range(RANDOM_SPLITS):
+        pieces: list[Piece] = []
+        at = 0
+        while at < len(text):
+            size = chance.randint(1, 12)
+            pieces.append((text[at : at + size], None))
+            at += size
+        yield pieces
+
+
+def _token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
+    """Groups of tokens, and their text late or early by one token."""
+    singles: list[Piece] = [(token[1], [token[0]]) for token in tokens]
+    yield singles
+    yield [("", [token[0] for token in tokens]), *((token[1], None) for token in tokens)]
+    yield [("", [tokens[0][0]]) if tokens else ("", None), *_late(tokens)]
+    for cut in range(1, len(tokens) if len(tokens) <= EVERY_SPLIT_UP_TO else 0):
+        yield [_joined(singles[:cut]), _joined(singles[cut:])]
+    chance = random.Random(0)
+    for _ in range(RANDOM_SPLITS):
+        pieces: list[Piece] = []
+        at = 0
+        while at < len(singles):
+            size = chance.randint(1, 8)
+            pieces.append(_joined(singles[at : at + size]))
+            at += size
+        yield pieces
+
+
+def _late(tokens: Sequence[Any]) -> Iterator[Piece]:
+    for n, token in enumerate(tokens):
+        yield token[1], [tokens[n + 1][0]] if n + 1 < len(tokens) else None
+
+
+def _joined(pieces: Sequence[Piece]) -> Piece:
+    return "".join(text for text, _ in pieces), [one for _, ids in pieces for one in ids or ()]

@@ -1,0 +1,150 @@
+"""``unbraid parse``: a raw output to a message, once or line by line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from unbraid.cli.cases import result_of
+from unbraid.errors import InvalidRequest, UnbraidError
+from unbraid.parser import Parser
+from unbraid.stream import Stream
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "parse",
+        help="separate a raw output into its three strands",
+        description="Read one raw model output (a file or standard input) and print the message as JSON; "
+        "with --jsonl, one case a line and one result a line.",
+    )
+    parser.add_argument("file", nargs="?", help="the raw output; standard input if left out")
+    parser.add_argument("--tool-parser", "--tool-call-parser", metavar="NAME")
+    parser.add_argument("--reasoning-parser", metavar="NAME")
+    parser.add_argument("--tools", metavar="FILE", help="tools in OpenAI's shape, as JSON")
+    parser.add_argument("--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name")
+    parser.add_argument("--chat-template-kwargs", metavar="JSON", type=json.loads)
+    parser.add_argument("--prompt", metavar="FILE", help="the rendered prompt: it decides the start state")
+    parser.add_argument("--arguments", choices=("incremental", "complete"), default="incremental")
+    parser.add_argument("--unknown-tools", choices=("forward", "text"), default="forward")
+    parser.add_argument("--finish-reason", default="stop", help="the engine's: stop or length")
+    parser.add_argument("--chunks", default="0", metavar="token|char|N", help="feed pieces instead of the whole")
+    parser.add_argument("--trace", action="store_true", help="print every event as it comes, on standard error")
+    parser.add_argument("--spans", action="store_true", help="print how each stretch of the output was read")
+    parser.add_argument("--jsonl", action="store_true", help="read one case a line, print one result a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    if args.jsonl:
+        with _input(args.file) as lines:
+            for line in lines:
+                if line.strip():
+                    print(json.dumps(_case(line), ensure_ascii=True), flush=True)
+        return 0
+    with _input(args.file) as source:
+        text = source.read()
+    parser = _parser(args)
+    stream = parser.stream()
+    for piece in split(text, args.chunks):
+        _trace(args, stream, stream.feed(piece), piece)
+    _trace(args, stream, stream.finish(args.finish_reason), "")
+    message = stream.message.as_dict()
+    if not args.spans:
+        del message["spans"]
+    print(json.dumps(message, ensure_ascii=False, indent=2))
+    return 0
+
+
+def _case(line: str) -> dict[str, Any]:
+    try:
+        case = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {"error": {"code": "invalid_json", "message": f"the line is no JSON: {error}"}}
+    try:
+        return result_of(case)
+    except UnbraidError as error:
+        return {"error": {"code": error.code, "message": str(error)}}
+
+
+def _input(name: str | None) -> Any:
+    if name is None or name == "-":
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="")  # type: ignore[union-attr]
+        return _Borrowed(sys.stdin)
+    try:
+        return Path(name).open(encoding="utf-8", errors="surrogateescape", newline="")
+    except OSError as error:
+        raise InvalidRequest(f"{name} can't be read: {error.strerror}", param="file") from error
+
+
+class _Borrowed:
+    """Standard input as a context that leaves it open."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def __enter__(self) -> Any:
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _json_file(name: str | None) -> Any:
+    if name is None:
+        return None
+    with _input(name) as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise InvalidRequest(f"{name} is no JSON: {error}", param="tools") from error
+
+
+def _parser(args: argparse.Namespace) -> Parser:
+    prompt = None
+    if args.prompt is not None:
+        with _input(args.prompt) as file:
+            prompt = file.read()
+    choice: Any = args.tool_choice
+    if choice not in ("none", "auto", "required"):
+        choice = {"type": "function", "function": {"name": choice}}
+    return Parser(
+        args.reasoning_parser,
+        args.tool_parser,
+        tools=_json_file(args.tools),
+        tool_choice=choice,
+        chat_template_kwargs=args.chat_template_kwargs,
+        prompt=prompt,
+        arguments=args.arguments,
+        unknown_tools=args.unknown_tools,
+        spans=True,
+    )
+
+
+def split(text: str, chunks: str) -> Iterator[str]:
+    """Cut a text: ``char``, ``token`` (word-like pieces), a number of characters, or 0 for the whole."""
+    if chunks == "token":
+        yield from re.findall(r"\s?\w+|\s+|[^\w\s]", text)
+        return
+    size = 1 if chunks == "char" else int(chunks) if chunks.isdecimal() else -1
+    if size < 0:
+        raise InvalidRequest(f"--chunks must be token, char or a number, not {chunks!r}", param="chunks")
+    if size == 0:
+        yield text
+        return
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
+
+
+def _trace(args: argparse.Namespace, stream: Stream, events: Iterable[Any], piece: str) -> None:
+    if args.trace:
+        for event in events:
+            print(f"{piece!r:>16} -> {event!r}", file=sys.stderr)
