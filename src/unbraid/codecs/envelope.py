@@ -17,6 +17,7 @@ __all__ = ["read_envelope", "read_envelopes"]
 
 def read_envelopes(m: CallMachine, part: Envelopes) -> Run:
     """Read an array of envelopes, each a call of its own."""
+    yield from expect(m, "[")
     m.take(1, "markup")
     while True:
         yield from m.white_run(WHITE)

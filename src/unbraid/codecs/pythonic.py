@@ -34,7 +34,7 @@ def escape(text: str) -> str:
 
 def read_python_calls(m: CallMachine, part: PythonCalls) -> Run:
     """Read a list of calls, each announced when its first keyword or its end is seen."""
-    m.take(1, "markup")
+    yield from expect(m, "[")
     while True:
         yield from m.white_run(WHITE)
         name = yield from read_chars(m, NAME, "a function's name")

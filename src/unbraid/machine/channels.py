@@ -153,35 +153,28 @@ class ChannelMachine(CallMachine):
             self.mark("markup", len(rest))
 
     def between(self) -> Run:
-        """Behind a body: skip to the next message."""
+        """Behind a body: skip to the next message. Text there is in no strand."""
         scan = scanner((self.channels.start.text, self.channels.channel.text))
-        start = self.pos
+        pieces: list[str] = []
+        at = self.i
         while True:
-            found = scan.search(self.buf, self.i)
+            found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
-            self.between_text(self.buf[self.i : stop], start)
+            counts: bool | None = None
+            if found is not None and found.group() in scan.markers:
+                counts = self.is_marker(found.group(), stop)
+            if counts is False or (found is not None and not counts and self.eof):
+                at = stop + 1
+                continue
+            pieces.append(self.buf[self.i : stop])
             self.i = stop
-            if found is not None:
-                whole = found.group() in scan.markers
-                counts = self.is_marker(found.group(), stop) if whole else None
-                if counts:
-                    return
-                if counts is False or self.eof:
-                    self.between_text(self.buf[self.i], start)
-                    self.i += 1
-                    continue
-            if self.eof:
-                return
+            if counts or self.eof:
+                break
             yield
-
-    def between_text(self, text: str, start: int) -> None:
-        """Text between two messages is in no strand."""
-        if not text:
-            return
-        ends = {one.text for one in self.channels.ends} | set(self.channels.dropped)
-        if text.strip() and text not in ends and not any(one.startswith(text) for one in ends):
-            if not (self.diagnostics and self.diagnostics[-1].code == "noise" and self.diagnostics[-1].start >= start):
-                self.note("noise", start, start, self.channels.start.text)
+            at = self.i
+        text = "".join(pieces)
+        if text.strip():
+            self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
         self.mark("noise" if text.strip() else "framing", len(text))
 
     # -- bodies ---------------------------------------------------------------
@@ -332,6 +325,8 @@ class ChannelMachine(CallMachine):
     def skip_body(self, route: Route, kind: str) -> Run:
         """Consume what stands between a call's end and its message's."""
         scan = self.body_scan(route)
+        pieces: list[str] = []
+        marker = ""
         at = self.i
         while True:
             found = scan.search(self.buf, at)
@@ -342,15 +337,17 @@ class ChannelMachine(CallMachine):
             if ends is False or (found is not None and ends is None and self.eof):
                 at = stop + 1
                 continue
-            text = self.buf[self.i : stop]
-            self.take(len(text), kind if text.strip() else "framing")
+            pieces.append(self.buf[self.i : stop])
+            self.i = stop
             if ends and found is not None:
-                self.end_of_body(found.group())
-                return
-            if self.eof:
-                return
+                marker = found.group()
+            if ends or self.eof:
+                break
             yield
             at = self.i
+        text = "".join(pieces)
+        self.mark(kind if text.strip() else "framing", len(text))
+        self.end_of_body(marker)
 
 
 def header_prefix(channels: Channels, prompt: str | None) -> str:
