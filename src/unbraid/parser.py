@@ -109,6 +109,7 @@ class Parser:
             open=self._start.thinking == "open",
             lead=self._start.lead,
             label=self._start.label,
+            after=self._start.after,
             unknown_tools=unknown_tools,
             max_calls=min(limit, 1) if parallel_tool_calls is False else limit,
             make_id=make_id or (nine_characters if ids == "nine" else random_id),
@@ -200,7 +201,7 @@ class Parser:
             return prompt_state(reasoning, self._prompt)
         if self._switch and reasoning.opened_by != "output":
             return PromptState("open")
-        return PromptState("absent")
+        return PromptState("absent", after=prompt_state(reasoning, reasoning.empty_when_off).after)
 
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unbraid.errors import InvalidRequest
-from unbraid.syntax import WHITE, Reasoning
+from unbraid.syntax import NO_SPACE, WHITE, Reasoning, Space
 from unbraid.tokens import Tokenizer
 
 __all__ = ["PromptState", "prompt_state", "prompt_text"]
@@ -22,12 +22,14 @@ class PromptState:
     """``thinking``: open, closed (the prompt holds a finished block) or absent.
 
     With open thinking, ``lead`` says whether the framing behind the opener, and
-    ``label`` whether the label, is still to come in the output.
+    ``label`` whether the label, is still to come in the output. With closed thinking,
+    ``after`` is the framing behind the closer that is still to come.
     """
 
     thinking: str
     lead: bool = True
     label: bool = False
+    after: Space = NO_SPACE
 
 
 def prompt_text(prompt: str | Sequence[int], tokenizer: Tokenizer | None) -> str:
@@ -43,11 +45,11 @@ def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
     """How ``prompt`` leaves the thinking of this format."""
     turn = prompt[max((prompt.rfind(mark) + len(mark) for mark in reasoning.turns if mark in prompt), default=0) :]
     opened, opener = _last(turn, reasoning.open.spellings)
-    closed, _ = _last(turn, reasoning.close.spellings)
+    closed, closer = _last(turn, reasoning.close.spellings)
     if opened < 0 and closed < 0:
         return PromptState("absent")
     if closed > opened:
-        return PromptState("closed")
+        return PromptState("closed", after=_rest(reasoning.after, turn[closed + len(closer) :]))
     inside = turn[opened + len(opener) :]
     if any(inside.find(end) >= 0 for end in reasoning.ends_at):
         return PromptState("closed")
@@ -55,6 +57,13 @@ def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
     inside = inside.removeprefix(reasoning.label) if reasoning.label else inside
     lead = not inside.strip(WHITE) and reasoning.lead.text not in inside
     return PromptState("open", lead=lead and not inside, label=label)
+
+
+def _rest(space: Space, written: str) -> Space:
+    """What is left of framing of which the prompt wrote ``written``."""
+    if space.any:
+        return NO_SPACE if written.strip(space.chars) else space
+    return Space(space.text[len(written) :]) if space.text.startswith(written) else NO_SPACE
 
 
 def _last(text: str, spellings: tuple[str, ...]) -> tuple[int, str]:

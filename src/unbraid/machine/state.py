@@ -10,6 +10,7 @@ from typing import Literal
 
 from unbraid.machine.alignment import Alignment
 from unbraid.schema import Typer
+from unbraid.syntax import NO_SPACE, Space
 from unbraid.tokens import Tokenizer
 
 __all__ = ["State", "nine_characters", "random_id"]
@@ -33,13 +34,15 @@ class State:
 
     ``tools`` maps names to parameter schemas, None when they are unknown. ``open``:
     thinking is open at the first character; ``lead`` and ``label``: the prompt did not
-    write that framing yet. ``make_id`` makes call ids where the model writes none.
+    write that framing yet; ``after``: what it left of the framing behind closed
+    thinking. ``make_id`` makes call ids where the model writes none.
     """
 
     tools: dict[str, object] | None = None
     open: bool = False
     lead: bool = True
     label: bool = False
+    after: Space = NO_SPACE
     unknown_tools: Literal["forward", "text"] = "forward"
     max_calls: float = float("inf")
     make_id: Callable[[], str] = random_id

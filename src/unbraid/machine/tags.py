@@ -36,6 +36,8 @@ class TagMachine(CallMachine):
             self.thinking = True
             yield from self.begin_open()
             yield from self.region()
+        else:
+            yield from self.skip(self.state.after)
         while True:
             marker = yield from self.text(self.setup.content, "content")
             if marker is None:
