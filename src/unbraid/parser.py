@@ -18,7 +18,7 @@ from unbraid.stream import CompleteStream, Stream
 from unbraid.syntax import Channels, Id, Lit, Reasoning, Tools
 from unbraid.tokens import Tokenizer
 
-__all__ = ["Parser", "Plan", "declared_markers"]
+__all__ = ["Parser", "Plan", "declared_markers", "halves"]
 
 ToolChoice = Literal["none", "auto", "required"] | Mapping[str, Any]
 
@@ -92,7 +92,7 @@ class Parser:
         _one_of("markers", markers, ("tokens", "text"))
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
-        self._reasoning, self._tools, self._channels = _pair(reasoning_parser, tool_parser)
+        self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
         self._offered = offered_tools(tools, tool_choice)
         self._arguments = arguments
         self._include_reasoning = include_reasoning
@@ -253,9 +253,13 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InvalidRequest(f"{name} must be one of {', '.join(allowed)}, not {value!r}", param=name)
 
 
-def _pair(
+def halves(
     reasoning_name: str | None, tool_name: str | None
 ) -> tuple[Reasoning | None, Tools | None, Channels | None]:
+    """The declarations behind two names: a reasoning and a tools half, or one channel format.
+
+    Raises UnknownParser, BrokenFormat, or IncompatiblePair for a pair that makes no sense.
+    """
     reasoning = reasoning_format(reasoning_name) if reasoning_name is not None else None
     tools = tool_format(tool_name) if tool_name is not None else None
     if isinstance(reasoning, Channels) or isinstance(tools, Channels):
@@ -291,7 +295,7 @@ def _markers(
 
 def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:
     """The markers of a pair that its family's tokenizers always hold as one special token."""
-    halves = _pair(reasoning_parser, tool_parser)
+    halves = halves(reasoning_parser, tool_parser)
     return list(dict.fromkeys(text for one in _markers(*halves) if one.special for text in one.spellings))
 
 

@@ -229,6 +229,7 @@ class ChannelMachine(CallMachine):
                 white, blank = "", False
             if ends and found is not None:
                 self.mark("framing", len(white))
+                white = ""
                 self.end_of_body(found.group())
                 if found.group() in self.channels.dropped:
                     at = self.i
