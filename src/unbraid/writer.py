@@ -1,0 +1,80 @@
+"""The writer: the text that a model would write for a message, from the same declaration as the parser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unbraid.message import Message
+from unbraid.prompts import PromptState
+from unbraid.syntax import Reasoning
+from unbraid.writing.calls import write_calls
+from unbraid.writing.channels import write_channels
+from unbraid.writing.pair import Pair, fail, make_pair, start_state
+from unbraid.writing.strands import check_content, check_reasoning
+
+__all__ = ["write"]
+
+
+def write(
+    reasoning_parser: str | None,
+    tool_parser: str | None,
+    message: Message,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    thinking: str | PromptState = "absent",
+    history_calls: int = 0,
+    end: bool = False,
+) -> str:
+    """The text of ``message`` in the format's canonical spelling.
+
+    Args:
+        reasoning_parser, tool_parser: names as for ``Parser``.
+        message: what is to be written; its ids are kept where the format writes ids of their shape.
+        tools: tools in OpenAI's shape, None when unknown; their schemas decide what raw values mean.
+        thinking: what the prompt wrote: ``open`` (the opener and its framing), ``closed``, ``absent``,
+            or the state that ``prompt_state`` found.
+        history_calls: calls of earlier turns, for ids that count on.
+        end: whether to add the turn's end.
+
+    Raises:
+        Inexpressible: the format can't carry this message; the reason names the part.
+        UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``.
+    """
+    pair = make_pair(reasoning_parser, tool_parser, tools)
+    state = start_state(thinking)
+    if pair.channels is not None:
+        return write_channels(pair, pair.channels, message, state, end)
+    return _write_tags(pair, message, state, history_calls, end)
+
+
+def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls: int, end: bool) -> str:
+    reasoning, content = message.reasoning or "", message.content or ""
+    if reasoning and pair.reasoning is None:
+        raise fail("reasoning", "no reasoning parser is named")
+    if message.tool_calls and pair.tools is None:
+        raise fail("tool_calls", "no tools are offered, or no tool parser is named")
+    block = ""
+    if pair.reasoning is not None and (reasoning or state.thinking == "open"):
+        if reasoning:
+            check_reasoning(pair, pair.reasoning, reasoning, state)
+        block = _block(pair.reasoning, reasoning, state)
+    calls = ""
+    if message.tool_calls:
+        assert pair.tools is not None
+        before = pair.tools.before if content else pair.tools.before_bare
+        calls = before.text + write_calls(pair, message.tool_calls, history_calls)
+    turn_end = pair.setup.dropped[0] if end and pair.setup.dropped else ""
+    if content:
+        check_content(pair, content, calls, block=bool(block), end=turn_end)
+    return block + content + calls + turn_end
+
+
+def _block(half: Reasoning, text: str, state: PromptState) -> str:
+    """A block of thinking, without what the prompt wrote of it."""
+    if state.thinking == "open":
+        opening = half.label if state.label else ""
+        opening += half.lead.text if state.lead or state.label else ""
+    else:
+        opening = half.before.text + half.open.text + half.label + half.lead.text
+    return opening + text + half.trail.text + half.close.text + half.after.text

@@ -1,0 +1,1 @@
+"""How the parts of a declaration are written: one module per kind of part."""

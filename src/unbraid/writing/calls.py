@@ -1,0 +1,170 @@
+"""Calls: the parts of a call's template, each in its canonical spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from unbraid.literals import quote
+from unbraid.message import ToolCall
+from unbraid.syntax import (
+    MAX_NAME,
+    WHITE,
+    Choice,
+    Envelope,
+    Envelopes,
+    GemmaObject,
+    Id,
+    Json,
+    Lit,
+    Name,
+    Pairs,
+    Part,
+    PythonCalls,
+    Word,
+    Ws,
+)
+from unbraid.writing.gemma import write_gemma
+from unbraid.writing.pair import Pair, fail
+from unbraid.writing.pairs import write_pairs
+from unbraid.writing.values import check_object, members, python_literal
+
+__all__ = ["check_name", "write_calls"]
+
+_ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
+_PYTHON_NAME = re.compile(r"[^\W\d][\w.-]*")
+
+
+def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int) -> str:
+    """All calls of a message, in their section if there is one; raises Inexpressible."""
+    tools = pair.tools
+    assert tools is not None
+    if tools.calls_per_turn is not None and len(calls) > tools.calls_per_turn:
+        raise fail("tool_calls", f"at most {tools.calls_per_turn} call can be written in one turn")
+    for n, call in enumerate(calls):
+        _check_call(pair, call, f"tool_calls[{n}]")
+    written = _written(tools.call.parts)
+    if any(isinstance(part, (PythonCalls, Envelopes)) for part in written):
+        texts = [_CallWriter(pair, calls, 0, history_calls).sequence(tools.call.parts, ())]
+    else:
+        texts = [
+            _CallWriter(pair, calls[n : n + 1], n, history_calls).sequence(tools.call.parts, ())
+            for n in range(len(calls))
+        ]
+    text = tools.between.text.join(texts)
+    if tools.section:
+        text = tools.section.open.text + text + tools.section.close.text
+    return text + tools.after.text
+
+
+def _check_call(pair: Pair, call: ToolCall, path: str) -> None:
+    if not call.complete:
+        raise fail(path, "the call is incomplete")
+    tools = pair.tools
+    if tools and tools.call.anchor and pair.offered is not None and call.name not in pair.offered:
+        raise fail(f"{path}.name", "a format without markers calls only declared tools")
+
+
+def _written(parts: tuple[Part, ...]) -> list[Part]:
+    """The parts that are written: of a choice the first option."""
+    found: list[Part] = []
+    for part in parts:
+        found += _written(part.options[0]) if isinstance(part, Choice) else [part]
+    return found
+
+
+def check_name(name: str, chars: str, path: str) -> str:
+    """The name, if it is one to 256 of ``chars``; raises Inexpressible."""
+    if len(name) > MAX_NAME:
+        raise fail(path, f"a function's name has at most {MAX_NAME} characters")
+    if not re.fullmatch(f"{chars}+", name):
+        raise fail(path, f"a function's name is made of {chars}")
+    return name
+
+
+class _CallWriter:
+    """Writes one call, or the calls of one list."""
+
+    def __init__(self, pair: Pair, calls: Sequence[ToolCall], index: int, history_calls: int) -> None:
+        self.pair = pair
+        self.calls = calls
+        self.call = calls[0]
+        self.index = index
+        self.history_calls = history_calls
+        self.path = f"tool_calls[{index}]"
+
+    def sequence(self, parts: tuple[Part, ...], outer: tuple[Part, ...]) -> str:
+        """Parts in order; ``outer`` are those behind them."""
+        return "".join(self.part(part, (*parts[n + 1 :], *outer)) for n, part in enumerate(parts))
+
+    def part(self, part: Part, rest: tuple[Part, ...]) -> str:
+        """One part; ``rest`` are the parts behind it."""
+        if isinstance(part, Lit):
+            return part.text if part.written else ""
+        if isinstance(part, (Ws, Word)):
+            return part.text
+        if isinstance(part, Choice):
+            return self.sequence(part.options[0], rest)
+        if isinstance(part, Name):
+            return check_name(self.call.name, part.chars, f"{self.path}.name")
+        if isinstance(part, Id):
+            return self.id(part)
+        if isinstance(part, Envelopes):
+            items = [self.envelope(part.item, call, n) for n, call in enumerate(self.calls)]
+            return f"[{', '.join(items)}]"
+        if isinstance(part, PythonCalls):
+            items = [self.python(call, n) for n, call in enumerate(self.calls)]
+            return f"[{', '.join(items)}]"
+        return self.arguments(part, rest)
+
+    def arguments(self, part: Json | Envelope | Pairs | GemmaObject, rest: tuple[Part, ...]) -> str:
+        """The part that holds this call's arguments."""
+        call, path = self.call, f"{self.path}.arguments"
+        if isinstance(part, Json):
+            return check_object(call.arguments, path, repeated=True)
+        if isinstance(part, Envelope):
+            return self.envelope(part, call, 0)
+        if isinstance(part, Pairs):
+            return write_pairs(self.pair, part, rest, call.name, call.arguments, path)
+        return write_gemma(part, self.pair.typer(call.name), call.arguments, path)
+
+    def id(self, part: Id) -> str:
+        """The id, which holds the name: the call's own where it has the pattern, else a counted one."""
+        call = self.call
+        if not part.name:
+            if not re.fullmatch(part.pattern, call.id):
+                raise fail(f"{self.path}.id", f"the id is no {part.pattern}")
+            return call.id
+        check_name(call.name, _ID_CHARS, f"{self.path}.name")
+        prefix, _, suffix = part.pattern.partition("{name}")
+        own = re.escape(prefix + call.name) + re.escape(suffix).replace(r"\{index\}", "[0-9]+")
+        if re.fullmatch(own, call.id):
+            text = call.id
+        else:
+            text = part.pattern.format(name=call.name, index=self.history_calls + self.index)
+        return check_name(text, _ID_CHARS, f"{self.path}.name")
+
+    def envelope(self, part: Envelope, call: ToolCall, n: int) -> str:
+        """One JSON envelope."""
+        path = f"tool_calls[{self.index + n}]"
+        name = quote(call.name)
+        if not call.name or call.name != call.name.strip(WHITE) or len(name) - 2 > MAX_NAME:
+            raise fail(
+                f"{path}.name", f"a name is 1 to {MAX_NAME} characters of JSON without white space around it"
+            )
+        arguments = check_object(call.arguments, f"{path}.arguments", repeated=True)
+        return f'{{"{part.name[0]}": {name}, "{part.arguments[0]}": {arguments}}}'
+
+    def python(self, call: ToolCall, n: int) -> str:
+        """One call in Python's spelling."""
+        path = f"tool_calls[{n}]"
+        if not _PYTHON_NAME.fullmatch(call.name) or len(call.name) > MAX_NAME:
+            raise fail(f"{path}.name", f"a name is an identifier of at most {MAX_NAME} characters")
+        text = check_object(call.arguments, f"{path}.arguments", repeated=False)
+        keywords = []
+        for key, value in members(text):
+            where = f"{path}.arguments.{key}"
+            if not key.isidentifier() or not re.fullmatch(r"\w+", key) or len(key) > MAX_NAME:
+                raise fail(where, f"a key is an identifier of at most {MAX_NAME} characters")
+            keywords.append(f"{key}={python_literal(value, where)}")
+        return f"{call.name}({', '.join(keywords)})"

@@ -1,0 +1,75 @@
+"""Gemma's object notation, written token by token from JSON text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from unbraid.schema import Slot, Typer, bare, quote
+from unbraid.syntax import MAX_NAME, WHITE, GemmaObject
+from unbraid.writing.pair import fail
+from unbraid.writing.values import TOKEN, check_object, same_value
+
+__all__ = ["write_gemma"]
+
+_BARE_KEY = re.compile(r"[^:{}\[\],<>]+")
+
+
+def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> str:
+    """A JSON object in Gemma's notation; raises Inexpressible where a value would be read as another."""
+    text = check_object(arguments, path, repeated=False)
+    out: list[str] = []
+    slots: list[Slot | None] = []
+    keyed: list[bool] = []
+    slot: Slot | None = None
+    tokens = [found.group() for found in TOKEN.finditer(text)]
+    for n, token in enumerate(tokens):
+        if token in "{[":
+            slots.append(slot)
+            keyed.append(token == "{")
+            slot = slot.item() if token == "[" and slot else None
+            out.append(token)
+        elif token in "]}":
+            slots.pop()
+            keyed.pop()
+            out.append(token)
+        elif token in ",:":
+            if token == "," and not keyed[-1]:
+                parent = slots[-1]
+                slot = parent.item() if parent else None
+            out.append(token)
+        elif keyed[-1] and tokens[n + 1] == ":" and tokens[n - 1] in "{,":
+            key = str(json.loads(token))
+            parent = slots[-1]
+            slot = typer.property(key) if len(slots) == 1 else parent.property(key) if parent else None
+            out.append(_key(part, key, path))
+        else:
+            out.append(_scalar(part, token, slot, path))
+    return "".join(out)
+
+
+def _key(part: GemmaObject, key: str, path: str) -> str:
+    if _BARE_KEY.fullmatch(key) and key == key.strip(WHITE) and len(key) <= MAX_NAME:
+        return key
+    return _quoted(part, key, path)
+
+
+def _quoted(part: GemmaObject, text: str, path: str) -> str:
+    if (text + part.quote).find(part.quote) != len(text):
+        raise fail(path, f"a string holds the marker {part.quote}")
+    return part.quote + text + part.quote
+
+
+def _scalar(part: GemmaObject, token: str, slot: Slot | None, path: str) -> str:
+    """A string between markers, or a bare number or word."""
+    if token[0] == '"':
+        text = str(json.loads(token))
+        if not (slot is None or slot.untyped or "string" in slot.kinds):
+            read, _ = slot.coerce_quoted(text)
+            if not same_value(read, token):
+                raise fail(path, f"its schema makes {read[:60]} of the string {token[:60]}")
+        return _quoted(part, text, path)
+    read = slot.coerce_bare(token)[0] if slot else bare(token) or quote(token)
+    if not same_value(read, token):
+        raise fail(path, f"its schema makes {read[:60]} of {token[:60]}")
+    return token

@@ -1,0 +1,59 @@
+"""Key and value elements: each value must survive the scan for its closer and the schema's reading."""
+
+from __future__ import annotations
+
+import re
+
+from unbraid.codecs.closers import Closers, closers
+from unbraid.schema import Slot
+from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part
+from unbraid.writing.pair import Pair, fail
+from unbraid.writing.values import check_object, members, same_value, string_text
+
+__all__ = ["write_pairs"]
+
+
+def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, arguments: str, path: str) -> str:
+    """All elements of a call's arguments; ``rest`` are the parts behind them."""
+    text = check_object(arguments, path, repeated=False)
+    assert pair.tools is not None
+    section = pair.tools.section
+    openers = tuple(one for one in pair.setup.call_openers if one not in pair.setup.anchored)
+    around = (*section.open.spellings, *section.close.spellings) if section else ()
+    table = closers(part, rest, (*openers, *around), pair.setup.dropped)
+    typer = pair.typer(name)
+    entries = list(members(text))
+    behind = next((one.text for one in rest if isinstance(one, Lit)), "")
+    out = []
+    for n, (key, value) in enumerate(entries):
+        follow = part.open.text + entries[n + 1][0] if n + 1 < len(entries) else behind
+        where = f"{path}.{key}"
+        out.append(part.open.text + _key(part, key, where) + _middle(part) + part.pad)
+        out.append(_value(part, table, typer.property(key), value, follow, where))
+        out.append(part.pad + part.close.text + part.gap)
+    return "".join(out)
+
+
+def _key(part: Pairs, key: str, path: str) -> str:
+    if not key or key != key.strip(WHITE) or len(key) > MAX_NAME:
+        raise fail(path, f"a key is 1 to {MAX_NAME} characters without white space around it")
+    if not re.fullmatch(f"{part.key_chars}+", key):
+        raise fail(path, f"a key is made of {part.key_chars}")
+    return key
+
+
+def _middle(part: Pairs) -> str:
+    return "".join(piece.text for piece in part.middle)
+
+
+def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, path: str) -> str:
+    """The raw text of a value, if it is read back as that value."""
+    string = string_text(value, path)
+    text = value if string is None else string
+    read, _ = slot.coerce(text)
+    if not same_value(read, value):
+        raise fail(path, f"as raw text its schema makes {read[:60]} of it")
+    closer = part.pad + part.close.text + part.gap
+    if table.end_of(text + closer + follow) != len(text):
+        raise fail(path, "the text holds what would end the value")
+    return text

@@ -1,0 +1,67 @@
+"""Which texts the reasoning and the content of a tag format can carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from unbraid.prompts import PromptState
+from unbraid.syntax import WHITE, Reasoning
+from unbraid.writing.pair import Pair, fail
+
+__all__ = ["check_content", "check_reasoning"]
+
+
+def _holds(text: str, following: str, markers: Iterable[str]) -> str | None:
+    """A marker that begins in ``text`` where ``following`` stands behind it, or None."""
+    whole = text + following
+    return next((one for one in markers if 0 <= whole.find(one) < len(text)), None)
+
+
+def check_reasoning(pair: Pair, half: Reasoning, text: str, state: PromptState) -> None:
+    """Raise Inexpressible unless thinking can be exactly ``text``."""
+    if state.thinking == "open":
+        again = next((one for one in half.open.spellings if text.lstrip(WHITE).startswith(one)), None)
+        if again is not None and not state.label:
+            raise fail("reasoning", f"begins with {again}, which would be read as the opener again")
+    lead_comes = state.thinking != "open" or state.lead or state.label
+    if lead_comes and half.lead.any and text[0] in (WHITE if state.thinking == "open" else half.lead.chars):
+        raise fail("reasoning", "white space at its beginning is framing")
+    if half.trail.any and text[-1] in half.trail.chars:
+        raise fail("reasoning", "white space at its end is framing")
+    marker = _holds(text, half.trail.text + half.close.text, pair.setup.thinking.markers)
+    if marker is not None:
+        raise fail("reasoning", f"holds {marker}, which may end thinking")
+
+
+def check_content(pair: Pair, text: str, calls: str, *, block: bool, end: str) -> None:
+    """Raise Inexpressible unless content can be exactly ``text``.
+
+    ``calls`` is what is written behind it; ``block``: thinking stands in front; ``end``
+    is the turn's end.
+    """
+    half, tools, compiled = pair.reasoning, pair.tools, pair.setup
+    if (calls or end) and not text.strip(WHITE):
+        raise fail("content", "white space that stands alone is framing")
+    if half and block and half.after.any and text[0] in half.after.chars:
+        raise fail("content", "white space at its beginning is framing")
+    if calls and tools and tools.before.any and text[-1] in tools.before.chars:
+        raise fail("content", "white space in front of a call is framing")
+    opens = half.open.spellings if half else ()
+    if not block and text.lstrip(WHITE).startswith(opens):
+        raise fail("content", "begins as thinking does")
+    passed = compiled.anchored if half is None or half.reopens else {*compiled.anchored, *opens}
+    marker = _holds(text, calls + end, (one for one in compiled.content.markers if one not in passed))
+    if marker is not None:
+        raise fail("content", f"holds the marker {marker}")
+    if compiled.anchored:
+        _check_lines(pair, text, calls)
+
+
+def _check_lines(pair: Pair, text: str, calls: str) -> None:
+    """A format without markers: no line of content may begin as a call does, and a call begins a line."""
+    first = "".join(re.escape(one) for one in sorted(pair.setup.anchored))
+    if re.search(rf"(?:\A|\n)[ \t\r]*[{first}]", text):
+        raise fail("content", "a line of it begins as a call does")
+    if calls and "\n" not in text[len(text.rstrip(WHITE)) :] and not calls.startswith("\n"):
+        raise fail("content", "a call without a marker must begin a line")
