@@ -168,23 +168,23 @@ def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: in
         assert found is not None
         if found.end() > m.i:
             put(found.group())
-            length += found.end() - m.i
-            m.take(found.end() - m.i, kind)
-            if limit is not None and length > limit:
-                m.fail("not_a_call", f"a string of at most {limit} characters")
+            taken = found.end() - m.i
+            m.take(taken if limit is None else min(taken, limit - length), kind)
+            length += taken
+        if limit is not None and length > limit:
+            m.fail("not_a_call", f"a string of at most {limit} characters")
         if m.i < len(m.buf):
             char = m.buf[m.i]
             if char == '"':
                 put(char)
                 m.take(1, kind)
                 return
-            if char != "\\":
+            if char != "\\" or m.eof or not ESCAPE_CUT.match(m.buf, m.i):
+                if length == limit:
+                    m.fail("not_a_call", f"a string of at most {limit} characters")
                 put(json.dumps(char)[1:-1])
                 m.take(1, kind)
-                continue
-            if m.eof or not ESCAPE_CUT.match(m.buf, m.i):
-                put("\\\\")
-                m.take(1, kind)
+                length += 1
                 continue
         elif m.eof:
             raise Cut

@@ -356,8 +356,8 @@ class Machine:
 
     def span_list(self) -> list[Span]:
         """The spans so far, closed at the position that is decided."""
-        ends = [start for _, start, _ in self.spans[1:]] + [self.pos]
+        ends = [*(start for _, start, _ in self.spans[1:]), self.pos]
         return [
             Span(kind, start, end, index)
-            for (kind, start, index), end in zip(self.spans, ends, strict=True)
+            for (kind, start, index), end in zip(self.spans, ends, strict=False)
         ]
