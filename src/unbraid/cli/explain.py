@@ -1,9 +1,26 @@
-"""``unbraid explain``."""
+"""``unbraid explain NAME``: a format's wire format as a page."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from unbraid.explain import explain
+
+__all__ = ["add_parser", "run"]
 
 
-def add_parser(commands):
-    commands.add_parser("explain")
+def add_parser(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "explain",
+        help="show a format: grammar, markers, switches, examples, states",
+        description="Print the wire format behind a parser's name as a Markdown page.",
+    )
+    parser.add_argument("name", help="a reasoning or tool parser's name")
 
 
-def run(args):
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    print(explain(args.name))
     return 0

@@ -1,0 +1,50 @@
+# One virtual environment, made when it is first needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-pythons lint types unit bench forced fuzz conformance conformance-tags clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python -m unbraid demo
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
+
+test-pythons:
+	$(PYTHON) tests/pythons.py
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.run
+
+forced: $(STAMP)
+	$(BIN)/python -m tests.forced.run
+
+fuzz: $(STAMP)
+	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 tests/laws tests/constrain
+
+conformance: $(STAMP)
+	$(BIN)/python -m tests.conformance.citc
+	$(BIN)/python -m tests.conformance.cases
+
+conformance-tags:
+	$(PYTHON) tests/conformance_tags/run.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
