@@ -11,7 +11,7 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from unbraid import Message, Parser
 
@@ -29,7 +29,7 @@ def halves(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return tool, reasoning
 
 
-def parse(row: Mapping[str, Any], tool_choice: str) -> Message:
+def parse(row: Mapping[str, Any], tool_choice: Literal["auto", "none"]) -> Message:
     """unbraid's reading of a row."""
     tool, reasoning = halves(row)
     return Parser(
