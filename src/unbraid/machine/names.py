@@ -85,18 +85,20 @@ def read_choice(m: CallMachine, part: Choice) -> Run:
         waiting = False
         for option, texts, name in options:
             for text in texts:
-                if rest.startswith(text):
-                    if m.is_marker(text, m.i) is False:
-                        continue
+                if not rest.startswith(text):
+                    waiting |= not m.eof and len(rest) < len(text) and text.startswith(rest)
+                    continue
+                counts = m.is_marker(text, m.i)
+                if counts and not waiting:
                     yield from m.sequence(option)
                     return
-                waiting |= len(rest) < len(text) and text.startswith(rest)
+                waiting |= counts is None
             if name is not None and rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
                 yield from m.sequence(option)
                 return
         if m.eof and not rest:
             raise Cut
-        if not waiting or m.eof:
+        if not waiting:
             raise Refuted("not_a_call", " or ".join(text for _, texts, _ in options for text in texts))
         yield
 
