@@ -1,0 +1,1 @@
+"""The HTTP server: OpenAI's chat completions over any engine."""

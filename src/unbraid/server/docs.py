@@ -1,0 +1,169 @@
+"""The OpenAPI document and a page that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from unbraid.server.requests import ChatRequest
+from unbraid.wire.chat import ChatCompletion, ChatCompletionChunk
+
+__all__ = ["openapi", "page"]
+
+
+class ApiErrorBody(msgspec.Struct):
+    """What went wrong; ``param`` is the path of the field that was."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorResponse(msgspec.Struct):
+    """The body of every error."""
+
+    error: ApiErrorBody
+
+
+class Model(msgspec.Struct):
+    """A model that is served."""
+
+    id: str
+    object: str
+    created: int
+    owned_by: str
+
+
+class ModelList(msgspec.Struct):
+    """The models that are served."""
+
+    object: str
+    data: list[Model]
+
+
+class Health(msgspec.Struct):
+    """Whether the engine answers."""
+
+    status: str
+
+
+_TYPES = (ChatRequest, ChatCompletion, ChatCompletionChunk, ErrorResponse, ModelList, Health)
+
+
+def openapi() -> dict[str, Any]:
+    """The server's OpenAPI 3.1 document."""
+    from unbraid import __version__
+
+    schemas, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
+    request, whole, chunk, error, models, health = schemas
+    refused = {code: _answer(text, error) for code, text in _ERRORS.items()}
+    answers = {
+        "200": {
+            "description": "The answer, whole or as events",
+            "content": {
+                "application/json": {"schema": whole},
+                "text/event-stream": {"schema": chunk},
+            },
+        },
+        **refused,
+    }
+    body = {"required": True, "content": {"application/json": {"schema": request}}}
+    create = {"summary": "Answer a conversation", "requestBody": body, "responses": answers}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "unbraid", "version": __version__},
+        "paths": {
+            "/v1/chat/completions": {"post": create},
+            "/v1/models": {"get": _get("The models that are served", models)},
+            "/health": {"get": _get("Whether the engine answers", health)},
+        },
+        "components": {"schemas": components},
+    }
+
+
+_ERRORS = {
+    "400": "The request is wrong, or can't be enforced",
+    "401": "The API key is missing or wrong",
+    "404": "There is no such model",
+    "500": "The server or its engine failed",
+}
+
+
+def _answer(text: str, schema: Any) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": {"schema": schema}}}
+
+
+def _get(summary: str, schema: Any) -> dict[str, Any]:
+    return {"summary": summary, "responses": {"200": _answer(summary, schema)}}
+
+
+def page() -> str:
+    """A page of HTML that shows the document; it loads nothing from elsewhere."""
+    return _PAGE
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>unbraid API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+code, pre { font: 14px/1.45 ui-monospace, monospace }
+h2 code { background: #8882; padding: .15em .4em; border-radius: .3em }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
+td { border-top: 1px solid #8884; padding: .3em .6em; vertical-align: top }
+td:first-child { white-space: nowrap }
+</style>
+<h1>unbraid API</h1>
+<p>From <a href="openapi.json">openapi.json</a>.</p>
+<main>Loading.</main>
+<script>
+const make = (tag, text, ...inside) => {
+  const node = document.createElement(tag);
+  if (text) node.textContent = text;
+  node.append(...inside);
+  return node;
+};
+const link = ref => {
+  const name = ref.split("/").pop();
+  const node = make("a", name);
+  node.href = "#" + name;
+  return node;
+};
+const shape = s => {
+  if (!s || s === true || !Object.keys(s).length) return [make("span", "any")];
+  if (s.$ref) return [link(s.$ref)];
+  const many = s.anyOf || s.oneOf;
+  if (many) return many.flatMap((one, n) => n ? [" or ", ...shape(one)] : shape(one));
+  if (s.enum) return [make("code", s.enum.map(v => JSON.stringify(v)).join(" | "))];
+  if (s.type === "array") return ["list of ", ...shape(s.items)];
+  const bounds = ["minimum", "exclusiveMinimum", "maximum", "minLength", "minItems"]
+    .filter(k => k in s).map(k => k + " " + s[k]).join(", ");
+  return [make("span", s.type + (bounds ? " (" + bounds + ")" : ""))];
+};
+fetch("openapi.json").then(r => r.json()).then(api => {
+  const main = document.querySelector("main");
+  main.textContent = "";
+  for (const [path, methods] of Object.entries(api.paths))
+    for (const [method, one] of Object.entries(methods)) {
+      main.append(make("h2", "", make("code", method.toUpperCase() + " " + path)), make("p", one.summary));
+      const rows = make("table");
+      const row = (what, s) => rows.append(make("tr", "", make("td", what), make("td", "", ...shape(s))));
+      for (const [type, c] of Object.entries(one.requestBody?.content || {})) row("body, " + type, c.schema);
+      for (const [status, r] of Object.entries(one.responses))
+        for (const [type, c] of Object.entries(r.content)) row(status + ", " + type, c.schema);
+      main.append(rows);
+    }
+  for (const [name, s] of Object.entries(api.components.schemas)) {
+    const title = make("h2", name);
+    title.id = name;
+    main.append(title, make("p", s.description || ""));
+    const rows = make("table");
+    for (const [field, inner] of Object.entries(s.properties || {}))
+      rows.append(make("tr", "", make("td", "", make("code", field)), make("td", "", ...shape(inner))));
+    main.append(rows);
+  }
+});
+</script>
+"""

@@ -1,0 +1,56 @@
+"""Counting tokens of thinking: by where a token's first character went, whatever the format."""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from unbraid.message import Span
+from unbraid.tokens import Tokenizer
+
+__all__ = ["TokenMeter"]
+
+
+class TokenMeter:
+    """Notes where each token of an output begins.
+
+    A token counts for the strand that its first character went to, so markers and
+    framing are no thinking, and neither the cutting into pieces nor the way of
+    answering (stream or whole) changes the count. Text without ids counts as one token.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._starts: list[int] = []
+        self._length = 0
+
+    @property
+    def tokens(self) -> int:
+        """The tokens so far."""
+        return len(self._starts)
+
+    def feed(self, text: str, token_ids: Sequence[int]) -> None:
+        """Take a piece of whole characters and its token ids."""
+        if not token_ids:
+            if text:
+                self._starts.append(self._length)
+        elif len(token_ids) == 1:
+            self._starts.append(self._length)
+        else:
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            at = self._length
+            for token_id in token_ids:
+                self._starts.append(at)
+                at += len(decoder.decode(self._tokenizer.token_bytes(token_id)))
+        self._length += len(text)
+
+    def reasoning(self, spans: Sequence[Span]) -> int:
+        """How many of the tokens are thinking, by the spans of the finished output."""
+        begins = [span.start for span in spans]
+        count = 0
+        for start in self._starts:
+            at = bisect_right(begins, start) - 1
+            if at >= 0 and spans[at].kind == "reasoning" and start < spans[at].end:
+                count += 1
+        return count

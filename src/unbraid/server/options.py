@@ -1,0 +1,175 @@
+"""The server's options, as data and as command line flags."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from unbraid.errors import InvalidRequest
+
+__all__ = ["EMBEDDED_BUDGET", "Options", "add_flags", "options_from"]
+
+EMBEDDED_BUDGET = 256
+MAX_STRING = 4096
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asked for at the start, before it was checked against the model.
+
+    ``chat_template`` is Jinja source, or ``unbraid`` for the built-in template with tools.
+    ``default_model`` says that the model is the one that comes without being named, so
+    that its format is known.
+    """
+
+    reasoning_parser: str | None = None
+    tool_call_parser: str | None = None
+    enable_auto_tool_choice: bool = False
+    chat_template: str | None = None
+    default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    tool_strict_level: str | None = None
+    reasoning_config: Mapping[str, Any] | None = None
+    thinking_token_budget: int | None = None
+    max_string_length: int = MAX_STRING
+    markers: str = "tokens"
+    served_model_name: tuple[str, ...] = ()
+    api_key: str | None = None
+    exclude_tools_when_tool_choice_none: bool = False
+    trust_request_chat_template: bool = False
+    reasoning_content_alias: bool = False
+    default_model: bool = False
+
+
+class _Removed(argparse.Action):
+    """A flag of older servers that only says what to use now."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error(f"{self.option_strings[0]} was removed: name the format with --reasoning-parser NAME")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of ``unbraid serve`` that shape requests and answers."""
+    formats = parser.add_argument_group("formats")
+    formats.add_argument(
+        "--reasoning-parser", metavar="NAME", help="the format of the model's thinking; none for none"
+    )
+    formats.add_argument("--tool-call-parser", metavar="NAME", help="the format of the model's tool calls")
+    formats.add_argument(
+        "--enable-auto-tool-choice",
+        action="store_true",
+        help="accepted for old command lines: naming a tool parser is enough",
+    )
+    formats.add_argument(
+        "--markers",
+        choices=("tokens", "text"),
+        default="tokens",
+        help="text: read markers as text although the tokenizer has no tokens for them",
+    )
+    formats.add_argument("--enable-reasoning", action=_Removed, nargs=0, help=argparse.SUPPRESS)
+    prompts = parser.add_argument_group("prompts")
+    prompts.add_argument(
+        "--chat-template",
+        metavar="FILE",
+        help="a Jinja file, Jinja text, or unbraid for the built-in ChatML template with tools",
+    )
+    prompts.add_argument(
+        "--default-chat-template-kwargs", metavar="JSON", help="template variables; a request's own win"
+    )
+    prompts.add_argument(
+        "--trust-request-chat-template", action="store_true", help="take templates from requests"
+    )
+    prompts.add_argument(
+        "--exclude-tools-when-tool-choice-none",
+        action="store_true",
+        help="don't show tools to the model when it may not call them",
+    )
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--tool-strict-level",
+        choices=("auto", "function", "parameter"),
+        help="hold calls to the tools by a grammar: auto those that say strict, function all names, "
+        "parameter all arguments",
+    )
+    limits.add_argument(
+        "--reasoning-config",
+        metavar="JSON",
+        help='texts around thinking, {"reasoning_start_str": …, "reasoning_end_str": …}; '
+        "the end is written when a thinking budget is spent",
+    )
+    limits.add_argument(
+        "--thinking-token-budget",
+        type=int,
+        metavar="N",
+        help=f"thinking of requests that name no budget; -1 for none (default: {EMBEDDED_BUDGET} for an "
+        "embedded model)",
+    )
+    limits.add_argument(
+        "--max-string-length",
+        type=int,
+        default=MAX_STRING,
+        metavar="N",
+        help=f"the longest string in arguments that a grammar enforces (default: {MAX_STRING})",
+    )
+    api = parser.add_argument_group("API")
+    api.add_argument("--served-model-name", nargs="+", default=[], metavar="NAME", help="names of the model")
+    api.add_argument("--api-key", metavar="KEY", help="demand this key from clients")
+    api.add_argument(
+        "--reasoning-content-alias",
+        action="store_true",
+        help="also give thinking under its old name reasoning_content",
+    )
+
+
+def options_from(args: argparse.Namespace, default_model: bool = False) -> Options:
+    """The options of a command line. Raises InvalidRequest for a value that can't be read."""
+    budget = args.thinking_token_budget
+    if budget is not None and budget < -1:
+        raise InvalidRequest("--thinking-token-budget must be 0 or more, or -1 for none")
+    if args.max_string_length < 1:
+        raise InvalidRequest("--max-string-length must be 1 or more")
+    return Options(
+        reasoning_parser=args.reasoning_parser,
+        tool_call_parser=args.tool_call_parser,
+        enable_auto_tool_choice=args.enable_auto_tool_choice,
+        chat_template=_template(args.chat_template),
+        default_chat_template_kwargs=_object(
+            "--default-chat-template-kwargs", args.default_chat_template_kwargs
+        )
+        or {},
+        tool_strict_level=args.tool_strict_level,
+        reasoning_config=_object("--reasoning-config", args.reasoning_config),
+        thinking_token_budget=budget,
+        max_string_length=args.max_string_length,
+        markers=args.markers,
+        served_model_name=tuple(args.served_model_name),
+        api_key=args.api_key,
+        exclude_tools_when_tool_choice_none=args.exclude_tools_when_tool_choice_none,
+        trust_request_chat_template=args.trust_request_chat_template,
+        reasoning_content_alias=args.reasoning_content_alias,
+        default_model=default_model,
+    )
+
+
+def _object(flag: str, text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{flag} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"{flag} must be a JSON object")
+    return value
+
+
+def _template(given: str | None) -> str | None:
+    if given is None or given == "unbraid" or "{{" in given or "{%" in given:
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"--chat-template {given} can't be read: {error}") from error

@@ -1,0 +1,230 @@
+"""From a normalised request to a job: prompt, parser, constraint, thinking budget.
+
+Everything that can be refused without generating is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from unbraid.engines.base import Constraint, Engine, Generation
+from unbraid.engines.template import ChatTemplate
+from unbraid.errors import InvalidRequest, Unsupported
+from unbraid.parser import Parser
+from unbraid.server.normal import Ask
+from unbraid.server.setup import Setup
+from unbraid.wire.errors import ApiError
+
+__all__ = ["Budget", "Job", "check_model", "plan"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most ``tokens`` of thinking; then ``end_text`` and what follows under ``constraint``."""
+
+    tokens: int
+    end_text: str
+    constraint: Constraint | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request that is ready to run: each choice is one stream of ``parser``."""
+
+    id: str
+    created: int
+    model: str
+    ask: Ask
+    parser: Parser
+    generation: Generation
+    budget: Budget | None
+    alias: bool
+
+    @property
+    def shows_reasoning(self) -> bool:
+        """Whether answers have a field for thinking."""
+        return self.parser.reasoning_parser is not None and self.ask.include_reasoning
+
+    @property
+    def hides_tokens(self) -> bool:
+        """Whether log probabilities and ids would give away thinking that is to be hidden."""
+        return self.parser.reasoning_parser is not None and not self.ask.include_reasoning
+
+
+def check_model(name: str | None, setup: Setup) -> str:
+    """The model's name, or a 404 for one that is not served."""
+    if name is None:
+        return setup.models[0]
+    if name not in setup.models:
+        known = ", ".join(setup.models)
+        raise ApiError(
+            404, f"the model {name!r} does not exist here: {known}", code="model_not_found", param="model"
+        )
+    return name
+
+
+def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
+    """Make a request ready. Raises InvalidRequest or Unsupported for what can't be done."""
+    kwargs = template_kwargs(ask, setup)
+    prompt = _prompt(ask, kwargs, setup, engine)
+    options = _parser_options(ask, kwargs, prompt, setup, engine)
+    parser = Parser(setup.reasoning_parser, setup.tool_parser, **options)
+    constraint, after = None, None
+    if _needs_constraint(ask, setup):
+        made = _constrain(ask, setup, engine, parser, parser.plan.thinking)
+        constraint = _exported(made, engine)
+        parser = Parser(
+            setup.reasoning_parser,
+            setup.tool_parser,
+            **{**options, "constrained": True, "markers": made.markers},
+        )
+    limit = _budget(ask, setup, parser)
+    if limit is not None and constraint is not None:
+        after = _exported(_constrain(ask, setup, engine, parser, "off"), engine)
+    generation = Generation(prompt, ask.sampling, constraint, ask.logprobs)
+    return Job(
+        id="chatcmpl-" + secrets.token_hex(16),
+        created=int(time.time()),
+        model=model,
+        ask=ask,
+        parser=parser,
+        generation=generation,
+        budget=None if limit is None or setup.end_text is None else Budget(limit, setup.end_text, after),
+        alias=setup.alias,
+    )
+
+
+def template_kwargs(ask: Ask, setup: Setup) -> dict[str, Any]:
+    """The template's variables: the server's, the request's, and what reasoning_effort means."""
+    kwargs = {**setup.template_kwargs, **ask.template_kwargs}
+    if ask.effort is not None:
+        kwargs.setdefault("reasoning_effort", ask.effort)
+        switches = {"enable_thinking", *setup.switches} - {"reasoning_effort"}
+        if not switches.intersection(ask.template_kwargs):
+            kwargs.update(dict.fromkeys(switches, ask.effort != "none"))
+    return kwargs
+
+
+def _prompt(ask: Ask, kwargs: Mapping[str, Any], setup: Setup, engine: Engine) -> str:
+    template = setup.template
+    if ask.template is not None:
+        if not setup.trust_template:
+            raise InvalidRequest(
+                "this server takes no template from a request: start it with --trust-request-chat-template",
+                param="chat_template",
+            )
+        template = ChatTemplate(ask.template, engine.template_variables)
+    hidden = ask.tools.choice == "none" and setup.hide_unused_tools
+    return template.render(
+        ask.messages,
+        None if hidden else ask.tools.shown,
+        kwargs,
+        add_generation_prompt=ask.add_generation_prompt,
+        continue_final_message=ask.continue_final_message,
+    )
+
+
+def _parser_options(
+    ask: Ask, kwargs: Mapping[str, Any], prompt: str, setup: Setup, engine: Engine
+) -> dict[str, Any]:
+    return {
+        "tools": ask.tools.callable,
+        "tool_choice": ask.tools.choice,
+        "parallel_tool_calls": ask.parallel_tool_calls,
+        "chat_template_kwargs": kwargs,
+        "prompt": prompt,
+        "tokenizer": engine.tokenizer if engine.capabilities.token_ids else None,
+        "include_reasoning": ask.include_reasoning,
+        "markers": setup.markers,
+        "history_calls": ask.history_calls,
+        "constrained": False,
+        "spans": True,
+    }
+
+
+# -- constraint ---------------------------------------------------------------
+
+
+def _needs_constraint(ask: Ask, setup: Setup) -> bool:
+    tools = ask.tools
+    if (
+        tools.choice != "none"
+        and setup.tool_parser is None
+        and (tools.forced or tools.limited or tools.strict)
+    ):
+        raise InvalidRequest(
+            "this tool_choice needs a tool parser: start the server with --tool-call-parser NAME",
+            param="tool_choice",
+        )
+    offered = tools.choice != "none" and setup.tool_parser is not None
+    strict = offered and (tools.strict or setup.strict_level is not None)
+    return ask.schema is not None or tools.forced or tools.limited or strict
+
+
+def _constrain(ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking: str) -> Any:
+    from unbraid.constrain import constrain
+
+    state: Literal["open", "off", "optional"]
+    state = "open" if thinking == "open" else "optional" if thinking == "optional" else "off"
+    made = constrain(
+        setup.reasoning_parser,
+        setup.tool_parser,
+        tools=ask.tools.callable,
+        tool_choice=ask.tools.choice,
+        parallel_tool_calls=ask.parallel_tool_calls,
+        thinking=state,
+        strict_level=setup.strict_level or ("function" if ask.tools.limited else None),
+        response_schema=ask.schema,
+        tokenizer=engine.tokenizer,
+        markers=setup.markers,
+        max_string=setup.max_string,
+    )
+    if made is None:
+        raise Unsupported("this request can't be enforced by a grammar", param="tool_choice")
+    return made
+
+
+def _exported(constraint: Any, engine: Engine) -> Constraint:
+    """A constraint in a dialect of the engine."""
+    dialects = engine.capabilities.dialects
+    if "llguidance" in dialects:
+        return Constraint("llguidance", constraint.lark())
+    if "structural_tag" in dialects:
+        return Constraint("structural_tag", json.dumps(constraint.structural_tag()))
+    can = f"only {', '.join(dialects)}" if dialects else "none"
+    raise Unsupported(
+        f"this request must be enforced by a grammar, and the engine {engine.model} takes {can}: "
+        "use tool_choice auto without strict tools and without response_format, or an engine with llguidance",
+        param="tool_choice",
+    )
+
+
+# -- thinking budget ----------------------------------------------------------
+
+
+def _budget(ask: Ask, setup: Setup, parser: Parser) -> int | None:
+    """The tokens of thinking that the request may spend, None for no limit."""
+    limit = setup.budget if ask.budget is None else ask.budget
+    if limit is None or limit < 0:
+        return None
+    if setup.end_text is None:
+        if ask.budget is None:
+            return None
+        raise InvalidRequest(
+            "this server knows no end of thinking: use --reasoning-parser NAME or --reasoning-config",
+            param="thinking_token_budget",
+        )
+    return limit if parser.plan.thinking in ("open", "optional") else None
+
+
+def seeded(generation: Generation, index: int) -> Generation:
+    """The generation of choice ``index``: with a seed each choice gets another one."""
+    seed = generation.sampling.seed
+    if seed is None or index == 0:
+        return generation
+    return replace(generation, sampling=replace(generation.sampling, seed=seed + index))

@@ -1,0 +1,40 @@
+"""What a running server has settled: the format pair, the template, limits and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from unbraid.engines.template import ChatTemplate
+
+__all__ = ["Setup", "StrictLevel"]
+
+StrictLevel = Literal["auto", "function", "parameter"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The settings that all requests share.
+
+    ``end_text`` ends thinking whose budget is spent, None when the format has no such
+    text; ``budget`` is for requests that name none. ``alias`` adds the old field name
+    ``reasoning_content`` to answers. ``report`` says all this to whoever starts the server.
+    """
+
+    template: ChatTemplate
+    models: tuple[str, ...]
+    reasoning_parser: str | None = None
+    tool_parser: str | None = None
+    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    strict_level: StrictLevel | None = None
+    end_text: str | None = None
+    budget: int | None = None
+    max_string: int = 4096
+    markers: Literal["tokens", "text"] = "tokens"
+    api_key: str | None = None
+    hide_unused_tools: bool = False
+    trust_template: bool = False
+    alias: bool = False
+    switches: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()

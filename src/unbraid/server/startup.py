@@ -1,0 +1,237 @@
+"""Start-up: the options against the model, every check before the first request, and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from unbraid.engines.base import Engine
+from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
+from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.parser import halves
+from unbraid.server.options import Options
+from unbraid.server.setup import Setup, StrictLevel
+from unbraid.server.vocabulary import check_markers, markers
+from unbraid.syntax import Channels, Reasoning
+
+__all__ = ["prepare"]
+
+HARMONY = ("openai_gptoss", "openai")
+DEFAULT_PAIR = ("qwen3", "hermes")
+CHATML_TOOLS = ("hermes", "qwen3_json")
+STRICT_LEVELS = ("auto", "function", "parameter")
+HARMONY_MARKS = ("<|channel|>", "<|start|>assistant")
+THINKING_OPENERS = ("<think>", "[THINK]", "<|channel>thought", "<|START_THINKING|>")
+
+
+@dataclass(frozen=True)
+class _Pair:
+    reasoning: str | None
+    tools: str | None
+    why: str
+
+
+def prepare(engine: Engine, options: Options) -> Setup:
+    """Settle the options for an engine's model.
+
+    Raises UnknownParser, BrokenFormat, IncompatiblePair or TokenizerMismatch about the
+    formats, InvalidRequest about any other option.
+    """
+    pair = _pair(engine, options)
+    try:
+        reasoning, _, channels = halves(pair.reasoning, pair.tools)
+    except IncompatiblePair as error:
+        raise IncompatiblePair(f"{error.message}; use {_fix(pair)}", param=error.param) from error
+    if options.markers == "tokens":
+        check_markers(pair.reasoning, pair.tools, engine.tokenizer, engine.model)
+    if options.tool_strict_level is not None and options.tool_strict_level not in STRICT_LEVELS:
+        raise InvalidRequest(f"--tool-strict-level must be one of {', '.join(STRICT_LEVELS)}")
+    source, where = _template(engine, options, pair)
+    template = ChatTemplate(source, engine.template_variables)
+    budget = options.thinking_token_budget
+    setup = Setup(
+        template=template,
+        models=options.served_model_name or (engine.model,),
+        reasoning_parser=pair.reasoning,
+        tool_parser=pair.tools,
+        template_kwargs=dict(options.default_chat_template_kwargs),
+        strict_level=cast("StrictLevel | None", options.tool_strict_level),
+        end_text=_end_text(options, reasoning),
+        budget=None if budget is None or budget < 0 else budget,
+        max_string=options.max_string_length,
+        markers=cast(Literal["tokens", "text"], options.markers),
+        api_key=options.api_key,
+        hide_unused_tools=options.exclude_tools_when_tool_choice_none,
+        trust_template=options.trust_request_chat_template,
+        alias=options.reasoning_content_alias,
+        switches=reasoning.switch.names if reasoning else (),
+    )
+    return _with_report(setup, engine, pair, where, reasoning, channels)
+
+
+# -- the pair -------------------------------------------------------------------
+
+
+def _pair(engine: Engine, options: Options) -> _Pair:
+    reasoning = options.reasoning_parser
+    unset = reasoning is None
+    if reasoning is not None and reasoning.lower() in ("none", ""):
+        reasoning = None
+    tools = options.tool_call_parser or None
+    if options.enable_auto_tool_choice and tools is None:
+        raise InvalidRequest(
+            "--enable-auto-tool-choice needs --tool-call-parser NAME (which alone is enough)",
+            param="tool_parser",
+        )
+    if not unset or tools is not None:
+        return _Pair(reasoning, tools, "as asked for")
+    template = options.chat_template or engine.chat_template or ""
+    if all(mark in template for mark in HARMONY_MARKS):
+        return _Pair(*HARMONY, "because the chat template is that of gpt-oss")
+    if options.default_model:
+        return _Pair(*DEFAULT_PAIR, "the default for the default model")
+    return _Pair(None, None, "no parser is set: everything is content")
+
+
+def _fix(pair: _Pair) -> str:
+    """The flags that would be right instead of a pair that can't be combined."""
+    reasoning, _, channels = halves(pair.reasoning, None)
+    if channels is not None and reasoning is None:
+        return f"--reasoning-parser {pair.reasoning} --tool-call-parser {_partner(channels, tools=True)}"
+    _, _, channels = halves(None, pair.tools)
+    partner = _partner(channels, tools=False) if channels is not None else "another"
+    return f"--reasoning-parser {partner} --tool-call-parser {pair.tools}"
+
+
+def _partner(channels: Channels, tools: bool) -> str:
+    """The name of a channel format's other half."""
+    from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
+
+    if tools:
+        names = [name for name in tool_names() if tool_format(name) is channels]
+    else:
+        names = [name for name in reasoning_names() if reasoning_format(name) is channels]
+    return names[0] if names else "another"
+
+
+# -- the template ---------------------------------------------------------------
+
+
+def _template(engine: Engine, options: Options, pair: _Pair) -> tuple[str, str]:
+    """The template's source and where it comes from."""
+    given = options.chat_template
+    if given is not None and given != "unbraid":
+        return given, "from --chat-template"
+    if given == "unbraid":
+        return TOOL_TEMPLATE, "unbraid's own with tools"
+    source = engine.chat_template
+    if source is None:
+        if pair.tools in CHATML_TOOLS:
+            return TOOL_TEMPLATE, "unbraid's own with tools, for the model carries none"
+        raise InvalidRequest("the model carries no chat template: give one with --chat-template FILE")
+    if "<|im_start|>" in source and pair.tools in CHATML_TOOLS and not knows_tools(source):
+        return TOOL_TEMPLATE, "unbraid's own with tools, for the model's own knows none"
+    return source, "the model's own"
+
+
+def _end_text(options: Options, reasoning: Reasoning | None) -> str | None:
+    config = options.reasoning_config or {}
+    unknown = set(config) - {"reasoning_start_str", "reasoning_end_str"}
+    if unknown:
+        raise InvalidRequest(f"--reasoning-config has no field {min(unknown)}")
+    end = config.get("reasoning_end_str")
+    if end is not None:
+        if not isinstance(end, str) or not end:
+            raise InvalidRequest("--reasoning-config: reasoning_end_str must be a text")
+        return end
+    if reasoning is None:
+        return None
+    return reasoning.trail.text + reasoning.close.text + reasoning.after.text
+
+
+# -- the report -----------------------------------------------------------------
+
+
+def _with_report(
+    setup: Setup,
+    engine: Engine,
+    pair: _Pair,
+    where: str,
+    reasoning: Reasoning | None,
+    channels: Channels | None,
+) -> Setup:
+    lines = [
+        f"model: {', '.join(setup.models)}",
+        f"reasoning: {pair.reasoning or 'none'}, tool calls: {pair.tools or 'none'} ({pair.why})",
+        f"chat template: {where}",
+        *_switch_lines(setup, reasoning, channels),
+        *_marker_lines(setup, engine),
+        *_tool_lines(setup, engine),
+        *_budget_lines(setup),
+        *_hints(setup, reasoning, channels),
+    ]
+    return replace(setup, report=tuple(lines))
+
+
+def _switch_lines(setup: Setup, reasoning: Reasoning | None, channels: Channels | None) -> list[str]:
+    if channels is not None:
+        return ["thinking: in channels of its own, always possible"]
+    if reasoning is None:
+        return []
+    on = reasoning.switch.on(setup.template_kwargs)
+    names = ", ".join(reasoning.switch.names)
+    turn = f"; a request turns it with chat_template_kwargs {names}, or reasoning_effort" if names else ""
+    return [f"thinking: {'on' if on else 'off'} when a request says nothing{turn}"]
+
+
+def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
+    texts = [one.text for one in markers(setup.reasoning_parser, setup.tool_parser)]
+    if not texts:
+        return []
+    if setup.markers == "text":
+        return [f"markers: read as text, {' '.join(texts)}"]
+    tokens = [text for text in texts if engine.tokenizer.token_id(text) is not None]
+    plain = [text for text in texts if text not in tokens]
+    return [
+        f"markers: special tokens {' '.join(tokens) or 'none'}; ordinary text {' '.join(plain) or 'none'}"
+    ]
+
+
+def _tool_lines(setup: Setup, engine: Engine) -> list[str]:
+    if setup.tool_parser is None:
+        return ["tool_choice: auto leaves calls in the content; required and named are refused"]
+    dialects = engine.capabilities.dialects
+    if "llguidance" in dialects:
+        how = "by a grammar (llguidance) from the first token, thinking included"
+    elif "structural_tag" in dialects:
+        how = "by a structural tag"
+    else:
+        return [
+            "tool_choice: auto; required, named and strict tools are refused, the engine takes no grammar"
+        ]
+    level = setup.strict_level or "auto"
+    return [f"tool_choice: required, named and strict tools are enforced {how}; strict level: {level}"]
+
+
+def _budget_lines(setup: Setup) -> list[str]:
+    if setup.budget is None:
+        return []
+    if setup.end_text is None:
+        return ["thinking budget: not possible without a text that ends thinking"]
+    return [
+        f"thinking budget: {setup.budget} tokens when a request says nothing, ended by {setup.end_text!r}"
+    ]
+
+
+def _hints(setup: Setup, reasoning: Reasoning | None, channels: Channels | None) -> list[str]:
+    found = []
+    if reasoning is None and channels is None:
+        for opener in THINKING_OPENERS:
+            if setup.template.opens(opener, setup.template_kwargs):
+                found.append(
+                    f"hint: the chat template opens thinking with {opener}, and no --reasoning-parser is set: the "
+                    "thinking will come as content"
+                )
+    if setup.tool_parser is not None and not knows_tools(setup.template.source):
+        found.append("hint: the chat template doesn't show tools to the model; --chat-template unbraid does")
+    return found

@@ -1,0 +1,1 @@
+"""Wire shapes: pure functions from events and messages to what an API sends."""

@@ -1,0 +1,41 @@
+"""Errors as OpenAI sends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unbraid.errors import EngineError, UnbraidError
+
+__all__ = ["ApiError", "error_body", "error_status"]
+
+INTERNAL = "the server failed while it read the model's output; its log says more"
+
+
+class ApiError(UnbraidError):
+    """A refusal with an HTTP status of its own."""
+
+    def __init__(self, status: int, message: str, *, code: str, param: str | None = None) -> None:
+        super().__init__(message, param=param)
+        self.status = status
+        self.code = code
+
+
+def error_status(error: BaseException) -> int:
+    """The HTTP status for an error: 400 when the request caused it, 500 when the server did."""
+    if isinstance(error, ApiError):
+        return error.status
+    if isinstance(error, UnbraidError) and not isinstance(error, EngineError):
+        return 400
+    return 500
+
+
+def error_body(error: BaseException) -> dict[str, Any]:
+    """The body for an error. What is no error of unbraid's own tree says nothing of its inside."""
+    if not isinstance(error, UnbraidError):
+        return _body(INTERNAL, "server_error", None, "internal_error")
+    kind = "invalid_request_error" if error_status(error) < 500 else "server_error"
+    return _body(error.message, kind, error.param, error.code)
+
+
+def _body(message: str, kind: str, param: str | None, code: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
