@@ -5,6 +5,7 @@ from unbraid.formats.registry import (
     TOOL_PARSERS,
     reasoning_format,
     reasoning_names,
+    register,
     tool_format,
     tool_names,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "TOOL_PARSERS",
     "reasoning_format",
     "reasoning_names",
+    "register",
     "tool_format",
     "tool_names",
 ]

@@ -8,10 +8,9 @@ itself.
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
 
-from unbraid.errors import BrokenFormat, UnknownParser
+from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
 from unbraid.syntax import Channels, Reasoning, Tools
 
 __all__ = [
@@ -19,6 +18,7 @@ __all__ = [
     "TOOL_PARSERS",
     "reasoning_format",
     "reasoning_names",
+    "register",
     "tool_format",
     "tool_names",
 ]
@@ -83,23 +83,51 @@ def _load(kind: str, name: str, where: tuple[str, str]) -> object:
         ) from cause
 
 
-@cache
+_tools: dict[str, Tools | Channels] = {}
+_reasoning: dict[str, Reasoning | Channels] = {}
+
+
+def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = False) -> None:
+    """Add a format under a name of your own; a channel format is both halves at once.
+
+    Raises InvalidRequest when the name is taken and ``override`` is not set.
+    """
+    reasoning = isinstance(half, (Reasoning, Channels))
+    tools = isinstance(half, (Tools, Channels))
+    if not (reasoning or tools):
+        raise InvalidRequest(f"{name!r} must be Tools, Reasoning or Channels, not {type(half).__name__}")
+    taken = (reasoning and name in reasoning_names()) or (tools and name in tool_names())
+    if taken and not override:
+        raise InvalidRequest(f"the name {name!r} is taken: choose another, or pass override=True", param="name")
+    if isinstance(half, (Tools, Channels)):
+        TOOL_PARSERS[name] = ("", name)
+        TOOL_ALIASES.pop(name, None)
+        _tools[name] = half
+    if isinstance(half, (Reasoning, Channels)):
+        REASONING_PARSERS[name] = ("", name)
+        REASONING_ALIASES.pop(name, None)
+        _reasoning[name] = half
+
+
 def tool_format(name: str) -> Tools | Channels:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
-    where = TOOL_PARSERS.get(TOOL_ALIASES.get(name, name))
-    if where is None:
-        raise _unknown("tool", name, tool_names())
-    found = _load("tool", name, where)
-    assert isinstance(found, (Tools, Channels))
-    return found
+    name = TOOL_ALIASES.get(name, name)
+    if name not in _tools:
+        if name not in TOOL_PARSERS:
+            raise _unknown("tool", name, tool_names())
+        found = _load("tool", name, TOOL_PARSERS[name])
+        assert isinstance(found, (Tools, Channels))
+        _tools[name] = found
+    return _tools[name]
 
 
-@cache
 def reasoning_format(name: str) -> Reasoning | Channels:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
-    where = REASONING_PARSERS.get(REASONING_ALIASES.get(name, name))
-    if where is None:
-        raise _unknown("reasoning", name, reasoning_names())
-    found = _load("reasoning", name, where)
-    assert isinstance(found, (Reasoning, Channels))
-    return found
+    name = REASONING_ALIASES.get(name, name)
+    if name not in _reasoning:
+        if name not in REASONING_PARSERS:
+            raise _unknown("reasoning", name, reasoning_names())
+        found = _load("reasoning", name, REASONING_PARSERS[name])
+        assert isinstance(found, (Reasoning, Channels))
+        _reasoning[name] = found
+    return _reasoning[name]
