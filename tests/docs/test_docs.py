@@ -1,0 +1,109 @@
+"""Everything in README and docs is executed: Python blocks in order, console commands one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+COMMANDS = [
+    (page, line[2:])
+    for page in PAGES
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8"))
+    if kind == "console"
+    for line in body.splitlines()
+    if line.startswith("$ ")
+]
+WITH_PYTHON = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+
+
+class _Output:
+    text = (
+        "Fine.\n</think>\n\n"
+        + '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Cork"}}\n</tool_call>'
+    )
+    token_ids = ()
+    finish_reason = "stop"
+
+
+class _Engine:
+    """A stand-in for vLLM's engine: answers one recorded output and keeps what it was asked."""
+
+    asked: object = None
+
+    def generate(self, prompts: list[str], sampling: object) -> list[object]:
+        self.asked = sampling
+        return [types.SimpleNamespace(outputs=[_Output()])]
+
+
+@pytest.fixture
+def vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules with the names that the README imports from vLLM."""
+    module = types.ModuleType("vllm")
+    module.LLM = _Engine  # type: ignore[attr-defined]
+    module.SamplingParams = types.SimpleNamespace  # type: ignore[attr-defined]
+    params = types.ModuleType("vllm.sampling_params")
+    params.StructuredOutputsParams = types.SimpleNamespace  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", params)
+
+
+@pytest.mark.usefixtures("vllm")
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+def test_python_blocks_run(page: Path) -> None:
+    """The Python blocks of a page run in order, in one namespace."""
+    names: dict[str, object] = {"__name__": page.stem}
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(body, str(page), "exec"), names)
+    call_a_tool = names.get("call_a_tool")
+    if callable(call_a_tool):
+        engine = _Engine()
+        message = call_a_tool(engine, "<|im_start|>assistant\n<think>\n")
+        assert message.reasoning == "Fine."
+        assert message.tool_calls[0].name == "get_tide"
+        sampling = engine.asked
+        assert isinstance(sampling, types.SimpleNamespace)
+        assert json.loads(sampling.structured_outputs.structural_tag)["type"] == "structural_tag"
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[command for _, command in COMMANDS])
+def test_console_command_works(page: Path, command: str) -> None:
+    """A command of a page runs; long ones are checked as far as they can be without doing their work."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    if command.startswith("make "):
+        command = command.replace("make ", "make --dry-run ")
+    elif command in ("unbraid serve", "unbraid chat"):
+        command += " --help"
+    elif "pytest" in command:
+        command += " --collect-only -q"
+    elif command.startswith("pip install"):
+        command = f"{sys.executable} -m pip install --dry-run --no-deps --quiet --editable '.[serve]'"
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_page_is_linked() -> None:
+    """Links between pages lead somewhere."""
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
