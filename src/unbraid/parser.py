@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import reasoning_format, tool_format
@@ -17,6 +17,9 @@ from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.stream import CompleteStream, Stream
 from unbraid.syntax import Channels, Id, Lit, Reasoning, Tools
 from unbraid.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from unbraid.constrain import Constraint
 
 __all__ = ["Parser", "Plan", "declared_markers", "halves"]
 
@@ -93,6 +96,8 @@ class Parser:
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
         self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
+        self._request = {"tools": tools, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
+        self._tokenizer = tokenizer
         self._offered = offered_tools(tools, tool_choice)
         self._arguments = arguments
         self._include_reasoning = include_reasoning
@@ -142,6 +147,42 @@ class Parser:
             thinking=self._thinking_state(),
             constrained=self._constrained,
             stop=tuple(dict.fromkeys(dropped)),
+        )
+
+    def constraint(
+        self,
+        *,
+        strict_level: Literal["auto", "function", "parameter"] = "auto",
+        response_schema: Any = None,
+        max_calls: int = 16,
+        max_white: int = 64,
+        max_string: int | None = None,
+    ) -> Constraint | None:
+        """The grammar for this request in its start state, or None when nothing has to be enforced.
+
+        Args:
+            strict_level: whose schemas are held: tools with ``strict: true`` (``auto``),
+                names and envelopes of every request (``function``), every tool (``parameter``).
+            response_schema: a JSON schema for the answer.
+            max_calls, max_white, max_string: bounds of calls, of white space in a row, of strings.
+
+        Raises:
+            InvalidRequest, Unsupported: as ``unbraid.constrain.constrain``.
+        """
+        from unbraid.constrain import constrain
+
+        return constrain(
+            self.reasoning_parser,
+            self.tool_parser,
+            **self._request,
+            thinking=self.plan.thinking,
+            strict_level=strict_level,
+            response_schema=response_schema,
+            tokenizer=self._tokenizer,
+            max_calls=max_calls,
+            max_white=max_white,
+            max_string=max_string,
+            label=self._start.label,
         )
 
     def _thinking_state(self) -> Literal["open", "closed", "optional", "off"]:
@@ -301,6 +342,9 @@ def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> l
 
 def forced(tool_choice: ToolChoice | None) -> bool:
     """Whether a tool_choice demands a call."""
+    if isinstance(tool_choice, Mapping) and tool_choice.get("type") == "allowed_tools":
+        allowed = tool_choice.get("allowed_tools", tool_choice)
+        return isinstance(allowed, Mapping) and allowed.get("mode") == "required"
     return tool_choice == "required" or isinstance(tool_choice, Mapping)
 
 
