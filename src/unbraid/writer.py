@@ -42,7 +42,7 @@ def write(
         UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``.
     """
     pair = make_pair(reasoning_parser, tool_parser, tools)
-    state = start_state(thinking)
+    state = start_state(thinking, pair.reasoning)
     if pair.channels is not None:
         return write_channels(pair, pair.channels, message, state, end)
     return _write_tags(pair, message, state, history_calls, end)
@@ -54,11 +54,11 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         raise fail("reasoning", "no reasoning parser is named")
     if message.tool_calls and pair.tools is None:
         raise fail("tool_calls", "no tools are offered, or no tool parser is named")
-    block = ""
-    if pair.reasoning is not None and (reasoning or state.thinking == "open"):
+    block, after = "", state.after
+    if pair.reasoning is not None and (reasoning or _writes_empty(pair.reasoning, state)):
         if reasoning:
             check_reasoning(pair, pair.reasoning, reasoning, state)
-        block = _block(pair.reasoning, reasoning, state)
+        block, after = _block(pair.reasoning, reasoning, state), pair.reasoning.after
     calls = ""
     if message.tool_calls:
         assert pair.tools is not None
@@ -66,8 +66,15 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         calls = before.text + write_calls(pair, message.tool_calls, history_calls)
     turn_end = pair.setup.dropped[0] if end and pair.setup.dropped else ""
     if content:
-        check_content(pair, content, calls, block=bool(block), end=turn_end)
-    return block + content + calls + turn_end
+        check_content(pair, content, calls, block=bool(block), after=after, end=turn_end)
+    return block + after.text + content + calls + turn_end
+
+
+def _writes_empty(half: Reasoning, state: PromptState) -> bool:
+    """Whether a message without thinking has an empty block: to close it, or because templates write one."""
+    if state.thinking == "absent":
+        return half.opened_by != "output" and half.open.text in half.empty_when_off
+    return state.thinking == "open"
 
 
 def _block(half: Reasoning, text: str, state: PromptState) -> str:
@@ -77,4 +84,4 @@ def _block(half: Reasoning, text: str, state: PromptState) -> str:
         opening += half.lead.text if state.lead or state.label else ""
     else:
         opening = half.before.text + half.open.text + half.label + half.lead.text
-    return opening + text + half.trail.text + half.close.text + half.after.text
+    return opening + text + half.trail.text + half.close.text

@@ -32,7 +32,7 @@ from unbraid.writing.values import check_object, members, python_literal
 __all__ = ["check_name", "write_calls"]
 
 _ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
-_PYTHON_NAME = re.compile(r"[^\W\d][\w.-]*")
+_PYTHON_NAME = r"[\w.-]"
 
 
 def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int) -> str:
@@ -158,8 +158,9 @@ class _CallWriter:
     def python(self, call: ToolCall, n: int) -> str:
         """One call in Python's spelling."""
         path = f"tool_calls[{n}]"
-        if not _PYTHON_NAME.fullmatch(call.name) or len(call.name) > MAX_NAME:
-            raise fail(f"{path}.name", f"a name is an identifier of at most {MAX_NAME} characters")
+        check_name(call.name, _PYTHON_NAME, f"{path}.name")
+        if not (call.name[0].isalpha() or call.name[0] == "_"):
+            raise fail(f"{path}.name", "a name begins with a letter")
         text = check_object(call.arguments, f"{path}.arguments", repeated=False)
         keywords = []
         for key, value in members(text):

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unbraid.errors import Inexpressible, InvalidRequest
 from unbraid.machine.setup import Setup, setup
-from unbraid.parser import _pair, offered_tools
+from unbraid.parser import halves, offered_tools
 from unbraid.prompts import PromptState
 from unbraid.schema import Typer
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.syntax import NO_SPACE, Channels, Reasoning, Tools
 
 __all__ = ["Pair", "fail", "make_pair", "start_state"]
-
-STATES = {
-    "open": PromptState("open", lead=False),
-    "closed": PromptState("closed"),
-    "absent": PromptState("absent"),
-}
-
 
 def fail(path: str, reason: str) -> Inexpressible:
     """The error for a part of the message, ``path``, that the format can't write."""
     return Inexpressible(f"{path}: {reason}", param=path)
 
 
-def start_state(thinking: str | PromptState) -> PromptState:
+def start_state(thinking: str | PromptState, half: Reasoning | None) -> PromptState:
     """What the prompt wrote, from its short name; raises InvalidRequest for another."""
     if isinstance(thinking, PromptState):
         return thinking
-    state = STATES.get(thinking)
-    if state is None:
-        raise InvalidRequest(f"thinking must be open, closed or absent, not {thinking!r}", param="thinking")
-    return state
+    if thinking == "open":
+        return PromptState("open", lead=False)
+    if thinking == "closed":
+        after = half.after if half else NO_SPACE
+        return PromptState("closed", after=replace(after, text="") if after.any else NO_SPACE)
+    if thinking == "absent":
+        return PromptState("absent")
+    raise InvalidRequest(f"thinking must be open, closed or absent, not {thinking!r}", param="thinking")
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def make_pair(
     reasoning_parser: str | None, tool_parser: str | None, tools: Sequence[Mapping[str, Any]] | None
 ) -> Pair:
     """The pair of these names; raises as ``Parser`` does for unknown or incompatible ones."""
-    reasoning, half, channels = _pair(reasoning_parser, tool_parser)
+    reasoning, half, channels = halves(reasoning_parser, tool_parser)
     offered = offered_tools(tools, None)
     called = half if offered is None or offered else None
     return Pair(

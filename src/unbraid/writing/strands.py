@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from unbraid.prompts import PromptState
-from unbraid.syntax import WHITE, Reasoning
+from unbraid.syntax import WHITE, Reasoning, Space
 from unbraid.writing.pair import Pair, fail
 
 __all__ = ["check_content", "check_reasoning"]
@@ -34,16 +34,16 @@ def check_reasoning(pair: Pair, half: Reasoning, text: str, state: PromptState) 
         raise fail("reasoning", f"holds {marker}, which may end thinking")
 
 
-def check_content(pair: Pair, text: str, calls: str, *, block: bool, end: str) -> None:
+def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Space, end: str) -> None:
     """Raise Inexpressible unless content can be exactly ``text``.
 
-    ``calls`` is what is written behind it; ``block``: thinking stands in front; ``end``
-    is the turn's end.
+    ``calls`` is what is written behind it; ``block``: thinking is written in front;
+    ``after`` is the framing in front of it; ``end`` is the turn's end.
     """
     half, tools, compiled = pair.reasoning, pair.tools, pair.setup
     if (calls or end) and not text.strip(WHITE):
         raise fail("content", "white space that stands alone is framing")
-    if half and block and half.after.any and text[0] in half.after.chars:
+    if after.any and text[0] in after.chars:
         raise fail("content", "white space at its beginning is framing")
     if calls and tools and tools.before.any and text[-1] in tools.before.chars:
         raise fail("content", "white space in front of a call is framing")

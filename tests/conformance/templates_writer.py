@@ -1,0 +1,82 @@
+"""How much of what real chat templates write the writer writes too, character for character.
+
+``python -m tests.conformance.templates_writer`` reads ``templates.jsonl`` from the
+folder ``shared/cases`` beside the repository, prints the share per pair of parsers
+(``--show`` also each difference) and exits with 1 if it falls below ``LEAST``. A
+template of another layout than the declared one is a difference, as is a message
+that the format can't carry.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from unbraid.errors import Inexpressible
+from unbraid.formats import reasoning_format
+from unbraid.message import Message, ToolCall
+from unbraid.prompts import PromptState, prompt_state
+from unbraid.syntax import Reasoning
+from unbraid.writer import write
+
+from .cases import declared_rows
+
+LEAST = 0.5
+
+
+def message_of(expect: Mapping[str, Any]) -> Message:
+    """The message that a template was given."""
+    calls = [
+        ToolCall("", call["name"], json.dumps(call["arguments"], ensure_ascii=False))
+        for call in expect["tool_calls"]
+    ]
+    return Message(reasoning=expect["reasoning"] or None, content=expect["content"] or None, tool_calls=calls)
+
+
+def state_of(row: Mapping[str, Any]) -> PromptState | str:
+    """What the prompt of a row wrote."""
+    half = reasoning_format(row["reasoning_parser"]) if row["reasoning_parser"] else None
+    return prompt_state(half, row["prompt_suffix"]) if isinstance(half, Reasoning) else "absent"
+
+
+def written(row: Mapping[str, Any]) -> str:
+    """What the writer makes of a row, or why it refuses."""
+    try:
+        return write(
+            row["reasoning_parser"],
+            row["tool_parser"],
+            message_of(row["expect"]),
+            tools=row["tools"],
+            thinking=state_of(row),
+        )
+    except Inexpressible as refused:
+        return f"refused: {refused}"
+
+
+def main() -> int:
+    """Compare every declared row; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--show", action="store_true", help="print each difference")
+    show = parser.parse_args().show
+    same: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for row in declared_rows("templates"):
+        pair = f"{row['reasoning_parser']} + {row['tool_parser']}"
+        text = written(row)
+        total[pair] += 1
+        same[pair] += text == row["text"]
+        if show and text != row["text"]:
+            print(f"{row['id']} [{pair}] after {row['prompt_suffix'][-30:]!r}")
+            print(f"  template {row['text']!r}\n  writer   {text!r}")
+    for pair in sorted(total):
+        print(f"{pair}: {same[pair]} of {total[pair]}, {same[pair] / total[pair]:.0%}")
+    share = sum(same.values()) / max(1, sum(total.values()))
+    print(f"all: {sum(same.values())} of {sum(total.values())}, {share:.0%}")
+    return int(bool(total) and share < LEAST)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
