@@ -1,9 +1,101 @@
-"""``unbraid serve``."""
+"""``unbraid serve``: the HTTP server."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unbraid.errors import EngineError
+
+if TYPE_CHECKING:
+    from unbraid.engines.base import Engine
+    from unbraid.server.options import Options
+
+__all__ = ["add_parser", "make_engine", "run"]
+
+KEY_VARIABLE = "UNBRAID_API_KEY"
 
 
-def add_parser(commands):
-    commands.add_parser("serve")
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command and its flags."""
+    from unbraid.server.options import add_flags
+
+    parser = commands.add_parser(
+        "serve",
+        help="serve OpenAI's chat completions with a local model or a llama.cpp server",
+        description="Serve OpenAI's chat completions. Without --model and --engine-url a small model is "
+        "fetched on first use and runs in this process.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    add_engine_flags(parser)
+    add_flags(parser)
 
 
-def run(args):
+def add_engine_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose what generates."""
+    engine = parser.add_argument_group("engine")
+    engine.add_argument("--model", metavar="PATH", help="a GGUF file to run in this process")
+    engine.add_argument("--engine-url", metavar="URL", help="a running llama.cpp server to use instead")
+    engine.add_argument("--engine-api-key", metavar="KEY", help="the key of that server")
+    engine.add_argument("--context", type=int, metavar="N", help="tokens of context for each request")
+    engine.add_argument("--slots", type=int, default=4, metavar="N", help="requests at once (default: 4)")
+    engine.add_argument("--threads", type=int, default=1, metavar="N", help="threads to compute (default: 1)")
+
+
+def make_engine(args: argparse.Namespace) -> Engine:
+    """The engine that the flags choose. Raises EngineError."""
+    if args.engine_url is not None:
+        from unbraid.engines.llamacpp import LlamaCppEngine
+
+        if args.model is not None:
+            raise EngineError(
+                "--model and --engine-url can't be combined: the other server has its own model"
+            )
+        return LlamaCppEngine(args.engine_url, args.engine_api_key)
+    from unbraid.engines.embedded import EmbeddedEngine
+
+    path = None if args.model is None else Path(args.model)
+    return EmbeddedEngine(path, n_ctx=args.context, slots=args.slots, threads=args.threads)
+
+
+def with_defaults(options: Options, args: argparse.Namespace) -> Options:
+    """The options with what depends on the engine: an embedded model thinks only so much."""
+    from unbraid.server.options import EMBEDDED_BUDGET
+
+    if options.thinking_token_budget is None and args.engine_url is None:
+        options = replace(options, thinking_token_budget=EMBEDDED_BUDGET)
+    if options.api_key is None and os.environ.get(KEY_VARIABLE):
+        options = replace(options, api_key=os.environ[KEY_VARIABLE])
+    return options
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    import uvicorn
+
+    from unbraid.server.app import create_app
+    from unbraid.server.options import options_from
+    from unbraid.server.startup import prepare
+
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    options = with_defaults(
+        options_from(args, default_model=args.model is None and args.engine_url is None), args
+    )
+    engine = make_engine(args)
+    connect = getattr(engine, "connect", None)
+    if args.engine_url is not None and connect is not None:
+        asyncio.run(connect())
+    setup = prepare(engine, options)
+    for line in setup.report:
+        print(line, file=sys.stderr)
+    print(f"docs: http://{args.host}:{args.port}/docs", file=sys.stderr, flush=True)
+    uvicorn.run(create_app(setup, engine), host=args.host, port=args.port, log_level="info")
     return 0

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from unbraid.engines.base import Engine
 from unbraid.server import chat
 from unbraid.server.docs import openapi, page
+from unbraid.server.foreign import ForeignCalls
 from unbraid.server.normal import normalise
 from unbraid.server.plan import Job, check_model, plan
 from unbraid.server.requests import decode
@@ -117,6 +118,7 @@ class _Completions:
     def __init__(self, setup: Setup, engine: Engine) -> None:
         self._setup = setup
         self._engine = engine
+        self._watch = ForeignCalls(setup.tool_parser).watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(_Gone):
@@ -127,7 +129,7 @@ class _Completions:
             body = await _body(receive)
             job = await asyncio.to_thread(self._plan, body)
             if not job.ask.stream:
-                whole = await _while_connected(receive, chat.answer(job, self._engine))
+                whole = await _while_connected(receive, chat.answer(job, self._engine, self._watch))
                 await _json(whole)(scope, receive, send)
                 return
         except _Gone:
@@ -135,7 +137,7 @@ class _Completions:
         except Exception as error:
             await self._refuse(error)(scope, receive, send)
             return
-        async with aclosing(chat.stream(job, self._engine)) as events:
+        async with aclosing(chat.stream(job, self._engine, self._watch)) as events:
             try:
                 first = await _while_connected(receive, anext(events))
             except _Gone:

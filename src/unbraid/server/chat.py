@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from unbraid.engines.base import Engine
 from unbraid.errors import EngineError
+from unbraid.message import Message
 from unbraid.server.merge import merged
 from unbraid.server.plan import Job
 from unbraid.server.run import Beside, Result, run
@@ -26,12 +27,13 @@ from unbraid.wire.errors import error_body
 
 __all__ = ["answer", "stream"]
 
+Watch = Callable[[Message], None]
 Piece = tuple[list[ChatCompletionChunk], Result | None]
 
 
-async def answer(job: Job, engine: Engine) -> ChatCompletion:
-    """The whole answer; raises what the engine or the parser raises."""
-    tasks = [asyncio.ensure_future(_whole(job, engine, index)) for index in range(job.ask.n)]
+async def answer(job: Job, engine: Engine, watch: Watch) -> ChatCompletion:
+    """The whole answer; ``watch`` is shown each message. Raises what the engine or the parser raises."""
+    tasks = [asyncio.ensure_future(_whole(job, engine, index, watch)) for index in range(job.ask.n)]
     try:
         ended = await asyncio.gather(*tasks)
     finally:
@@ -58,7 +60,7 @@ async def answer(job: Job, engine: Engine) -> ChatCompletion:
     return made
 
 
-async def stream(job: Job, engine: Engine) -> AsyncGenerator[bytes, None]:
+async def stream(job: Job, engine: Engine, watch: Watch) -> AsyncGenerator[bytes, None]:
     """The answer as server-sent events.
 
     What fails before the first piece is raised, so that it can still be an HTTP error.
@@ -69,7 +71,7 @@ async def stream(job: Job, engine: Engine) -> AsyncGenerator[bytes, None]:
     results: list[Result] = []
     failure: Exception | None = None
     sent = False
-    sources = [_pieces(job, engine, index, writer, prompt_ids) for index in range(job.ask.n)]
+    sources = [_pieces(job, engine, index, watch, writer, prompt_ids) for index in range(job.ask.n)]
     async with aclosing(merged(sources)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Exception):
@@ -90,9 +92,9 @@ async def stream(job: Job, engine: Engine) -> AsyncGenerator[bytes, None]:
         yield DONE
 
 
-async def _whole(job: Job, engine: Engine, index: int) -> tuple[Result, Extras]:
+async def _whole(job: Job, engine: Engine, index: int, watch: Watch) -> tuple[Result, Extras]:
     beside = Beside(job)
-    async with aclosing(run(job, engine, index)) as steps:
+    async with aclosing(run(job, engine, index, watch)) as steps:
         async for step in steps:
             beside.add(step.chunk)
             if step.result is not None:
@@ -101,12 +103,12 @@ async def _whole(job: Job, engine: Engine, index: int) -> tuple[Result, Extras]:
 
 
 async def _pieces(
-    job: Job, engine: Engine, index: int, writer: ChunkWriter, prompt_ids: list[int] | None
+    job: Job, engine: Engine, index: int, watch: Watch, writer: ChunkWriter, prompt_ids: list[int] | None
 ) -> AsyncGenerator[Piece, None]:
     """The chunks of one choice, a list for each piece of the engine that says something."""
     beside = Beside(job)
     first = True
-    async with aclosing(run(job, engine, index)) as steps:
+    async with aclosing(run(job, engine, index, watch)) as steps:
         async for step in steps:
             beside.add(step.chunk)
             chunks = [writer.role(index, prompt_ids)] if first else []

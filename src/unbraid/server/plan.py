@@ -178,7 +178,7 @@ def _constrain(ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking:
         tool_choice=ask.tools.choice,
         parallel_tool_calls=ask.parallel_tool_calls,
         thinking=state,
-        strict_level=setup.strict_level or ("function" if ask.tools.limited else None),
+        strict_level=setup.strict_level or ("function" if ask.tools.limited else "auto"),
         response_schema=ask.schema,
         tokenizer=engine.tokenizer,
         markers=setup.markers,

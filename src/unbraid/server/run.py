@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -68,8 +68,13 @@ def _generate(job: Job, engine: Engine, parsed: Stream, index: int) -> AsyncIter
     )
 
 
-async def run(job: Job, engine: Engine, index: int) -> AsyncGenerator[Step, None]:
-    """One choice, step by step. The engine is stopped when the generator is closed."""
+async def run(
+    job: Job, engine: Engine, index: int, watch: Callable[[Message], None]
+) -> AsyncGenerator[Step, None]:
+    """One choice, step by step; ``watch`` is shown the finished message.
+
+    The engine is stopped when the generator is closed.
+    """
     parsed = job.parser.stream()
     meter = TokenMeter(engine.tokenizer)
     seen: list[str] = []
@@ -84,7 +89,9 @@ async def run(job: Job, engine: Engine, index: int) -> AsyncGenerator[Step, None
                     yield Step(events, chunk)
                     continue
                 events += parsed.finish(chunk.finish_reason)
-                yield Step(events, chunk, _result(job, parsed, meter, chunk))
+                result = _result(job, parsed, meter, chunk)
+                watch(result.message)
+                yield Step(events, chunk, result)
                 return
     except UnbraidError:
         raise

@@ -225,13 +225,12 @@ def _budget_lines(setup: Setup) -> list[str]:
 
 def _hints(setup: Setup, reasoning: Reasoning | None, channels: Channels | None) -> list[str]:
     found = []
-    if reasoning is None and channels is None:
-        for opener in THINKING_OPENERS:
-            if setup.template.opens(opener, setup.template_kwargs):
-                found.append(
-                    f"hint: the chat template opens thinking with {opener}, and no --reasoning-parser is set: the "
-                    "thinking will come as content"
-                )
+    opened = [one for one in THINKING_OPENERS if setup.template.opens(one, setup.template_kwargs)]
+    if opened and reasoning is None and channels is None:
+        found.append(
+            f"hint: the chat template opens thinking with {opened[0]}, and no --reasoning-parser is set: "
+            "the thinking will come as content"
+        )
     if setup.tool_parser is not None and not knows_tools(setup.template.source):
         found.append("hint: the chat template doesn't show tools to the model; --chat-template unbraid does")
     return found
