@@ -1,0 +1,173 @@
+"""Grammars: which texts may the model write, given a format, the tools and the request.
+
+``constrain`` builds one dialect-neutral grammar of the whole output, thinking
+included, from the same declaration that the parser reads. A ``Constraint`` gives it as
+llguidance's Lark or as xgrammar's structural tag; it is to be enforced from the first
+token of the output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from unbraid.constrain.build import Limits, Thinking, build, marker_maker
+from unbraid.constrain.channels import build_channels
+from unbraid.constrain.lark import to_lark
+from unbraid.constrain.request import Demand, demand
+from unbraid.constrain.tree import Grammar
+from unbraid.constrain.xgrammar import to_structural_tag
+from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.formats import reasoning_format, tool_format
+from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.tokens import Tokenizer
+
+__all__ = ["Constraint", "constrain"]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A grammar of the whole output, to be enforced from the first token.
+
+    ``handles_thinking``: thinking is part of it, so no gate is needed. ``markers``:
+    ``tokens`` if markers that are one special token are named by id, which the parser
+    must be told (``markers=``); ``reads_as``: the output is in the format's own
+    notation. ``enforced`` says in words what it holds.
+    """
+
+    grammar: Grammar = field(repr=False)
+    markers: Literal["tokens", "text"]
+    enforced: str
+    handles_thinking: bool = True
+    reads_as: Literal["native"] = "native"
+
+    def lark(self) -> str:
+        """The grammar for llguidance."""
+        return to_lark(self.grammar)
+
+    def structural_tag(self) -> dict[str, Any]:
+        """The grammar for xgrammar, as plain dicts; raises Unsupported if it can't hold it."""
+        return to_structural_tag(self.grammar)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the structural tag's canonical JSON: equal for equal requests."""
+        text = json.dumps(self.structural_tag(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def constrain(
+    reasoning_parser: str | None,
+    tool_parser: str | None,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: Any = "auto",
+    parallel_tool_calls: bool | None = True,
+    thinking: Thinking = "off",
+    strict_level: Literal["auto", "function", "parameter"] = "auto",
+    response_schema: Any = None,
+    tokenizer: Tokenizer | None = None,
+    markers: Literal["tokens", "text"] | None = None,
+    max_calls: int = 16,
+    max_white: int = 64,
+    max_string: int | None = None,
+    label: bool = False,
+) -> Constraint | None:
+    """The grammar of one request's output, or None when nothing has to be enforced.
+
+    Args:
+        reasoning_parser, tool_parser: names as for vLLM's flags, or None.
+        tools, tool_choice, parallel_tool_calls: as in the request; ``allowed_tools`` is read in both
+            of OpenAI's shapes. Nothing is changed.
+        thinking: how the output begins: ``open`` (the prompt opened thinking), ``output`` (the model
+            writes the opener, and must), ``optional`` (it may), ``off`` or ``closed`` (none comes).
+        strict_level: ``auto`` holds the schemas of tools with ``strict: true``; ``function`` holds
+            envelope and names of every request; ``parameter`` takes every tool as strict.
+        response_schema: a JSON schema for the answer; with tools, calls or such an answer.
+        tokenizer: makes markers that are one special token be named by id.
+        markers: ``text`` spells them as text all the same.
+        max_calls, max_white, max_string: bounds of calls a turn, of white space in a row, of strings.
+        label: with ``open``, whether the label behind the opener is still to come.
+
+    Raises:
+        InvalidRequest: a wrong option, tool or choice; Unsupported: what this format can't hold;
+        UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+    """
+    _one_of("thinking", thinking, ("open", "output", "optional", "off", "closed"))
+    _one_of("strict_level", strict_level, ("auto", "function", "parameter"))
+    _one_of("markers", markers, ("tokens", "text", None))
+    _bounds(max_calls, max_white, max_string)
+    reasoning = reasoning_format(reasoning_parser) if reasoning_parser is not None else None
+    tools_half = tool_format(tool_parser) if tool_parser is not None else None
+    wanted = demand(
+        tools,
+        tool_choice,
+        parallel=parallel_tool_calls,
+        level=strict_level,
+        schema=response_schema,
+        max_calls=max_calls,
+    )
+    if wanted is None:
+        return None
+    if wanted.mode != "none" and tools_half is None:
+        raise InvalidRequest("calls can only be enforced with a tool parser", param="tool_parser")
+    limits = Limits(max_calls, max_white, max_string)
+    use_ids = tokenizer is not None and markers != "text"
+    ids: dict[str, int | None] = {}
+    if use_ids:
+        assert tokenizer is not None
+        find = tokenizer.token_id
+        maker = marker_maker(lambda text: ids.setdefault(text, find(text)))
+    elif markers == "tokens":
+        raise InvalidRequest("markers by token id need tokenizer=", param="markers")
+    else:
+        maker = marker_maker(None)
+    if isinstance(reasoning, Channels) or isinstance(tools_half, Channels):
+        channels = _channels(reasoning, tools_half)
+        grammar = build_channels(channels, wanted, thinking, limits, maker)
+    else:
+        if reasoning is None and thinking not in ("off", "closed"):
+            raise InvalidRequest(f"thinking={thinking!r} needs a reasoning parser", param="thinking")
+        grammar = build(reasoning, tools_half, wanted, thinking, limits, maker, label=label)
+    by_id = any(token_id is not None for token_id in ids.values())
+    return Constraint(grammar, "tokens" if by_id else "text", _describe(wanted, thinking))
+
+
+def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        listed = ", ".join(str(one) for one in allowed if one is not None)
+        raise InvalidRequest(f"{name} must be one of {listed}, not {value!r}", param=name)
+
+
+def _bounds(max_calls: int, max_white: int, max_string: int | None) -> None:
+    for name, value, least in (
+        ("max_calls", max_calls, 1),
+        ("max_white", max_white, 0),
+        ("max_string", 1 if max_string is None else max_string, 1),
+    ):
+        if not isinstance(value, int) or value < least:
+            raise InvalidRequest(f"{name} must be an integer of at least {least}", param=name)
+
+
+def _channels(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> Channels:
+    halves = [half for half in (reasoning, tools) if half is not None]
+    channels = next(half for half in halves if isinstance(half, Channels))
+    if any(half is not channels for half in halves):
+        raise IncompatiblePair("a format of channels pairs only with its own other half", param="tool_parser")
+    return channels
+
+
+def _describe(wanted: Demand, thinking: str) -> str:
+    names = ", ".join(f"{tool.name}{' (strict)' if tool.strict else ''}" for tool in wanted.tools)
+    calls = {
+        "none": "no call",
+        "auto": f"up to {wanted.most} whole calls of {names}, or none",
+        "required": f"1 to {wanted.most} calls of {names}" if wanted.most > 1 else f"one call of {names}",
+    }[wanted.mode]
+    parts = [f"thinking {thinking}", calls]
+    if wanted.schema is not None:
+        parts.append("an answer by the response schema")
+    return "; ".join(parts)

@@ -1,0 +1,318 @@
+"""From a format's declaration and a request to the grammar of the whole output."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from unbraid.constrain.request import Demand, Tool
+from unbraid.constrain.schemas import answer, arguments
+from unbraid.constrain.tree import (
+    Grammar,
+    Marker,
+    Node,
+    Regex,
+    Repeat,
+    Run,
+    Seq,
+    Space,
+    Text,
+    alt,
+    json_node,
+    seq,
+)
+from unbraid.constrain.values import Values
+from unbraid.errors import Unsupported
+from unbraid.machine.names import ID_CHARS
+from unbraid.machine.setup import literals, setup
+from unbraid.syntax import (
+    MAX_NAME,
+    WHITE,
+    Choice,
+    Envelope,
+    GemmaObject,
+    Id,
+    Json,
+    Lit,
+    Name,
+    Pairs,
+    Part,
+    PythonCalls,
+    Reasoning,
+    Tools,
+    Word,
+    Ws,
+)
+
+__all__ = ["Limits", "Thinking", "build", "marker_maker"]
+
+Thinking = Literal["open", "output", "optional", "off", "closed"]
+MarkerMaker = Callable[[str], Marker]
+GAP = Space(1, " ")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a generation: calls a turn, white space in a row, length of a string."""
+
+    max_calls: int
+    max_white: int
+    max_string: int | None
+
+
+def marker_maker(token_id: Callable[[str], int | None] | None) -> MarkerMaker:
+    """Makes markers: by token id where the tokenizer has one, else by text."""
+
+    def make(text: str) -> Marker:
+        return Marker(text, token_id(text) if token_id is not None else None)
+
+    return make
+
+
+def build(
+    reasoning: Reasoning | None,
+    tools: Tools | None,
+    demand: Demand,
+    thinking: Thinking,
+    limits: Limits,
+    marker: MarkerMaker,
+    *,
+    label: bool = False,
+) -> Grammar:
+    """The grammar of a tag format's output."""
+    builder = _Builder(reasoning, tools, demand, limits, marker)
+    root = builder.output(thinking, label)
+    return Grammar(root, builder.values.rules)
+
+
+class _Builder:
+    def __init__(
+        self,
+        reasoning: Reasoning | None,
+        tools: Tools | None,
+        demand: Demand,
+        limits: Limits,
+        marker: MarkerMaker,
+    ) -> None:
+        self.reasoning = reasoning
+        self.tools = tools if demand.mode != "none" else None
+        self.demand = demand
+        self.limits = limits
+        self.marker = marker
+        self.setup = setup(reasoning, self.tools, True, False)
+        self.white = Space(limits.max_white)
+        self.gap = Space(min(limits.max_white, 64))
+        self.values = Values(limits.max_string, marker)
+        self.forbidden = self._forbidden()
+
+    def _forbidden(self) -> tuple[str, ...]:
+        """Every marker that would mean something in content or thinking."""
+        found = [*self.setup.content.markers, *self.setup.thinking.markers]
+        if self.reasoning:
+            found += [*self.reasoning.open.spellings, *self.reasoning.close.spellings]
+        if self.tools and self.tools.section:
+            found += literals(self.tools.call.parts[:1])[0].spellings
+        return tuple(sorted(one for one in set(found) if one not in self.setup.anchored))
+
+    # -- the output -----------------------------------------------------------
+
+    def output(self, thinking: Thinking, label: bool) -> Node:
+        """Thinking as the start state wants it, then what is demanded."""
+        body = self.body()
+        if self.reasoning is None or thinking in ("off", "closed"):
+            return body
+        if thinking == "open":
+            lead: Node = Text(self.reasoning.label) if label else Text("")
+            return seq(lead, self.thinking(body))
+        block = seq(
+            self.white, self.spelled(self.reasoning.open), Text(self.reasoning.label), self.thinking(body)
+        )
+        return block if thinking == "output" else alt([block, body])
+
+    def spelled(self, part: Lit) -> Node:
+        """A marker: the token, or any spelling of natural text."""
+        if part.special:
+            return self.marker(part.text)
+        return alt(self.marker(one) for one in part.spellings)
+
+    def thinking(self, body: Node) -> Node:
+        """Thinking from behind its opener, its end, and what comes then."""
+        reasoning = self.reasoning
+        assert reasoning is not None
+        closers = reasoning.close.spellings[:1] if reasoning.close.special else reasoning.close.spellings
+        ends = [seq(Run(self.forbidden, end=self.marker(one)), body) for one in closers]
+        if self.tools is not None and reasoning.tools_inside == "end" and not self.setup.anchored:
+            opener, rest = self.calls()
+            ends.append(seq(Run(self.forbidden, end=opener), rest))
+        return alt(ends)
+
+    def body(self) -> Node:
+        """What follows thinking."""
+        demand = self.demand
+        options: list[Node] = []
+        if demand.schema is not None:
+            options.append(seq(self.white, self.answer(), self.white))
+        if demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
+            opener, rest = self.calls()
+            options.append(seq(self.white, opener, rest))
+        elif demand.mode == "auto":
+            opener, rest = self.calls()
+            line = "".join(one[0] for one in self.setup.anchored)
+            options.append(seq(Run(self.forbidden, line=line, end=opener), rest))
+            options.append(Run(self.forbidden, line=line))
+        return alt(options)
+
+    def answer(self) -> Node:
+        """The answer by the response schema."""
+        return json_node(answer(self.demand.schema, self.limits.max_string))
+
+    # -- calls ----------------------------------------------------------------
+
+    def calls(self) -> tuple[Marker, Node]:
+        """All calls of a turn: what opens the first, and everything behind that."""
+        assert self.tools is not None
+        tools, most = self.tools, self.demand.most
+        if isinstance(self.python_part(), PythonCalls):
+            return self.python_calls()
+        opener, rest = self.call()
+        if tools.section is not None:
+            items = Repeat(seq(opener, rest, self.gap), 1, most)
+            close = self.marker(tools.section.close.text)
+            return self.marker(tools.section.open.text), seq(self.gap, items, close, self.white)
+        more = Repeat(seq(self.between(), opener, rest), 0, most - 1)
+        return opener, seq(rest, *([more] if most > 1 else []), self.white)
+
+    def between(self) -> Node:
+        """What separates calls."""
+        assert self.tools is not None
+        space = self.tools.between
+        others = "".join(sorted(set(space.chars) - set(WHITE))) if space.any else ""
+        if not others:
+            return self.white
+        blank = f"[ \\n]{{0,{self.limits.max_white}}}"
+        return Regex(f"{blank}(?:[{re.escape(others)}]{blank})?")
+
+    def call(self) -> tuple[Marker, Node]:
+        """One call: its opener, and the rest for any of the tools."""
+        assert self.tools is not None
+        openers: set[Marker] = set()
+        rests: list[Node] = []
+        for tool in self.demand.tools:
+            opener, rest = _split(_Call(self, tool).node())
+            openers.add(opener)
+            rests.append(rest)
+        if len(openers) != 1:
+            raise Unsupported("the format's calls begin differently for different tools", param="tool_parser")
+        return openers.pop(), alt(rests)
+
+    def python_part(self) -> Part:
+        assert self.tools is not None
+        written = [part for part in self.tools.call.parts if not isinstance(part, (Lit, Ws))]
+        return written[0]
+
+    def python_calls(self) -> tuple[Marker, Node]:
+        """A Python list of calls."""
+        one = alt(self.values.python_call(tool) for tool in self.demand.tools)
+        most = self.demand.most
+        more = [Repeat(seq(Text(","), GAP, one), 0, most - 1)] if most > 1 else []
+        return Marker("["), seq(one, *more, Text("]"), self.white)
+
+
+def _split(node: Node) -> tuple[Marker, Node]:
+    """The marker at the beginning of a sequence (of text, the first character), and the rest."""
+    items = node.items if isinstance(node, Seq) else (node,)
+    first = items[0]
+    if isinstance(first, Marker):
+        return first, seq(*items[1:])
+    assert isinstance(first, Text)
+    return Marker(first.text[0]), seq(Text(first.text[1:]), *items[1:])
+
+
+class _Call:
+    """Writes one call of one tool, part by part."""
+
+    def __init__(self, builder: _Builder, tool: Tool) -> None:
+        assert builder.tools is not None
+        self.builder = builder
+        self.tool = tool
+        self.parts = builder.tools.call.parts
+
+    def json(self) -> Node:
+        """The arguments as JSON."""
+        tool = self.tool
+        return json_node(arguments(tool.parameters, tool.strict, self.builder.limits.max_string, tool.param))
+
+    def node(self) -> Node:
+        """The whole call."""
+        return self.sequence(self.parts, ())
+
+    def sequence(self, parts: tuple[Part, ...], outer: tuple[Part, ...]) -> Node:
+        """Parts in order; ``outer`` stands behind them."""
+        parts = tuple(part for part in parts if not (isinstance(part, Lit) and not part.written))
+        while parts and isinstance(parts[0], Ws):
+            parts = parts[1:]
+        return seq(*(self.part(part, (*parts[n + 1 :], *outer)) for n, part in enumerate(parts)))
+
+    def part(self, part: Part, rest: tuple[Part, ...]) -> Node:
+        """One part."""
+        if isinstance(part, Lit):
+            return self.builder.marker(part.text)
+        if isinstance(part, Ws):
+            return self.builder.gap
+        if isinstance(part, Word):
+            return Text(part.text)
+        if isinstance(part, Name):
+            return Text(self.name(part.chars))
+        if isinstance(part, Id):
+            return self.id(part)
+        if isinstance(part, Json):
+            return self.json()
+        if isinstance(part, Envelope):
+            return self.envelope(part)
+        if isinstance(part, Choice):
+            return self.sequence(part.options[0], rest)
+        if isinstance(part, Pairs):
+            return self.builder.values.pairs(part, rest, self.tool, self.builder.setup, self.builder.gap)
+        if isinstance(part, GemmaObject):
+            return self.builder.values.gemma(part, self.tool)
+        raise Unsupported(f"no grammar for {type(part).__name__}", param="tool_parser")
+
+    def name(self, chars: str) -> str:
+        """The tool's name, if the format can carry it."""
+        name = self.tool.name
+        if len(name) > MAX_NAME or not re.fullmatch(f"(?:{chars})+", name):
+            raise Unsupported(
+                f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"
+            )
+        return name
+
+    def id(self, part: Id) -> Node:
+        """An id that the model writes."""
+        if not part.name:
+            return Regex(part.pattern)
+        before, _, after = part.pattern.partition("{name}")
+        between, _, behind = after.partition("{index}")
+        name = self.name(ID_CHARS)
+        return seq(Text(before + name + between), Regex("[0-9]{1,4}"), Text(behind))
+
+    def envelope(self, part: Envelope) -> Node:
+        """The call as a JSON object: the name, then the arguments."""
+        name = self.tool.name
+        if len(name) > MAX_NAME or name != name.strip(WHITE):
+            raise Unsupported(
+                f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"
+            )
+        key, value = json.dumps(part.name[0]), json.dumps(name, ensure_ascii=False)
+        return seq(
+            Text("{" + key + ":"),
+            GAP,
+            Text(value + ","),
+            GAP,
+            Text(json.dumps(part.arguments[0]) + ":"),
+            GAP,
+            self.json(),
+            Text("}"),
+        )

@@ -1,0 +1,268 @@
+"""Arguments in notations other than JSON: key and value tags, Gemma's objects, Python calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from unbraid.branches import Branch, Conjunction, expand
+from unbraid.codecs.closers import Closers, closers
+from unbraid.codecs.pythonic import KEY, NAME
+from unbraid.constrain.notations import GemmaText, JsonText, PythonText
+from unbraid.constrain.patterns import negated, whole
+from unbraid.constrain.request import Tool
+from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
+from unbraid.constrain.typed import Typed, declared, members, required_keys
+from unbraid.errors import Unsupported
+from unbraid.literals import WHITE, quote
+from unbraid.machine.setup import Setup
+from unbraid.schema import Slot, Typer
+from unbraid.syntax import MAX_NAME, GemmaObject, Lit, Pairs, Part
+
+__all__ = ["Values"]
+
+GAP = Space(1, " ")
+PAIRS = 64
+PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}").fullmatch
+
+
+class Values:
+    """Makes the nodes of arguments; what they share becomes ``rules``."""
+
+    def __init__(self, max_string: int | None, marker: Callable[[str], Marker]) -> None:
+        self.rules: dict[str, Node] = {}
+        self.max_string = max_string
+        self.marker = marker
+
+    # -- Gemma and Python -----------------------------------------------------
+
+    def gemma(self, part: GemmaObject, tool: Tool) -> Node:
+        """Arguments as one object of Gemma's notation."""
+        notation = GemmaText(self.marker(part.quote))
+        typed = Typed(notation, self.rules, tool.parameters, self.max_string, f"{tool.param}.parameters")
+        if not tool.strict:
+            keys = [typed.notation.key(key) for key in Typer(tool.parameters).order() if not PLAIN_KEY(key)]
+            key = alt([notation.any_key(""), *(one for one in keys if one is not None)])
+            inner = typed.listed(seq(key, typed.anything()), 0, PAIRS)
+            return seq(Text("{"), inner, Text("}"))
+        bodies = [typed.entries(parts, "") for parts in object_branches(tool)]
+        return seq(Text("{"), alt(bodies), Text("}"))
+
+    def python_call(self, tool: Tool) -> Node:
+        """A call with keyword arguments."""
+        name = tool.name
+        if (
+            len(name) > MAX_NAME
+            or not re.fullmatch(rf"{NAME}+", name)
+            or not (name[0].isalpha() or name[0] == "_")
+        ):
+            raise Unsupported(
+                f"the format can't carry the function name {name!r}", param=f"{tool.param}.name"
+            )
+        typed = Typed(PythonText(), self.rules, tool.parameters, self.max_string, f"{tool.param}.parameters")
+        if not tool.strict:
+            keyword = seq(Regex("[A-Za-z_][A-Za-z0-9_]{0,63}"), Text("="), typed.anything())
+            return seq(Text(name + "("), typed.listed(keyword, 0, PAIRS), Text(")"))
+        bodies = [typed.entries(parts, "", _keyword) for parts in object_branches(tool)]
+        return seq(Text(name + "("), alt(bodies), Text(")"))
+
+    # -- key and value tags ---------------------------------------------------
+
+    def pairs(self, part: Pairs, rest: tuple[Part, ...], tool: Tool, setup: Setup, gap: Space) -> Node:
+        """Arguments as tags around keys and raw values."""
+        tools = setup.tools
+        assert tools is not None
+        section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
+        openers = (*(one for one in setup.call_openers if one not in setup.anchored), *section)
+        table = closers(part, rest, openers, setup.dropped)
+        writer = _Pairs(self, part, table, tool, gap)
+        return writer.strict() if tool.strict else writer.free()
+
+
+def _keyword(key: str) -> Node | None:
+    return Text(key + "=") if re.fullmatch(f"{KEY}{{1,{MAX_NAME}}}", key) else None
+
+
+def object_branches(tool: Tool) -> list[Conjunction]:
+    """The branches of a strict tool's arguments; Unsupported if none is an object."""
+    found: list[Conjunction] = []
+    where = f"{tool.param}.parameters"
+    for parts in expand(tool.parameters, tool.parameters):
+        branch = Branch(parts)
+        if not branch.typed:
+            found.append(({"properties": {}, "additionalProperties": False},))
+        elif "object" in branch.kinds and members(parts) is None:
+            found.append(parts)
+    if not found:
+        raise Unsupported(f"{where}: arguments are an object", param=where)
+    return found
+
+
+class _Pairs:
+    """The pairs of one tool."""
+
+    def __init__(self, values: Values, part: Pairs, table: Closers, tool: Tool, gap: Space) -> None:
+        self.values = values
+        self.part = part
+        self.tool = tool
+        self.gap = gap
+        self.exclude = tuple(sorted(table.follow))
+        self.first = "".join({one[0] for one in self.exclude})
+        self.close = values.marker(part.close.text)
+        self.typed = Typed(
+            JsonText(self.exclude),
+            values.rules,
+            tool.parameters,
+            values.max_string,
+            f"{tool.param}.parameters",
+        )
+
+    # -- which pairs ----------------------------------------------------------
+
+    def free(self) -> Node:
+        """Any keys, any raw text."""
+        chars = self.part.key_chars
+        inner = chars[:-1] + r" \t\r]" if chars.startswith("[^") else chars
+        key = Regex(f"{inner}(?:{chars}{{0,62}}{inner})?")
+        value = Run(self.exclude, most=self.values.max_string, end=self.close)
+        return Repeat(seq(self.before(key), value, self.gap), 0, PAIRS)
+
+    def strict(self) -> Node:
+        """The declared keys: the required ones, then the others, each at most once."""
+        branches = object_branches(self.tool)
+        for parts in branches:
+            self.typed.check(parts, "")
+        if len(branches) > 1:
+            self.agree(branches)
+        slots = Typer(self.tool.parameters)
+        return alt(self.branch(parts, slots) for parts in branches)
+
+    def agree(self, branches: list[Conjunction]) -> None:
+        """Values are typed by all branches at once: a key must mean the same in each."""
+        seen: dict[str, str] = {}
+        for parts in branches:
+            for key, schema in declared(parts).items():
+                text = json.dumps(schema, sort_keys=True)
+                if seen.setdefault(key, text) != text:
+                    raise self.typed.refuse("the branches of the schema give this key different types",
+                                            f".properties.{key}")  # fmt: skip
+
+    def branch(self, parts: Conjunction, slots: Typer) -> Node:
+        schemas = declared(parts)
+        required = required_keys(parts)
+        nodes: list[Node] = []
+        for key in [*required, *(key for key in slots.order() if key in schemas and key not in required)]:
+            path = f".properties.{key}"
+            if not self.carries(key):
+                if key in required:
+                    raise self.typed.refuse(f"the format can't carry the key {key!r}", path)
+                continue
+            value = self.value(schemas.get(key, True), slots.property(key), path)
+            pair = seq(self.before(Text(key)), value, self.gap)
+            nodes.append(pair if key in required else maybe(pair))
+        return seq(*nodes)
+
+    def carries(self, key: str) -> bool:
+        """Whether the key can stand between the tags."""
+        return (
+            len(key) <= MAX_NAME
+            and key == key.strip(WHITE)
+            and bool(re.fullmatch(f"(?:{self.part.key_chars})+", key))
+        )
+
+    def before(self, key: Node) -> Node:
+        """What stands in front of a value."""
+        middle = [
+            self.values.marker(one.text) if isinstance(one, Lit) else self.gap for one in self.part.middle
+        ]
+        return seq(self.values.marker(self.part.open.text), key, *middle)
+
+    # -- raw values -----------------------------------------------------------
+
+    def value(self, schema: Any, slot: Slot, path: str) -> Node:
+        """A raw value that is read as one of ``schema``, and its closer."""
+        branches = list(expand(self.tool.parameters, schema))
+        containers = bool({"object", "array"} & set(slot.kinds))
+        open_strings = [parts for parts in branches if self.any_string(parts)]
+        if open_strings and not containers:
+            return Run(self.exclude, most=self.values.max_string, end=self.close)
+        options: list[Node] = []
+        for parts in branches:
+            options += self.alternatives(parts, slot, containers, bool(open_strings), path)
+        if not options:
+            raise self.typed.refuse("no value of this schema can be written in this format", path)
+        return alt(options)
+
+    def any_string(self, parts: Conjunction) -> bool:
+        branch = Branch(parts)
+        return not branch.typed or (branch.any_string and self.by_type(parts, branch))
+
+    @staticmethod
+    def by_type(parts: Conjunction, branch: Branch) -> bool:
+        return len(branch.kinds) == 1 or any("type" in part for part in parts)
+
+    def alternatives(
+        self, parts: Conjunction, slot: Slot, containers: bool, open_strings: bool, path: str
+    ) -> list[Node]:
+        """The spellings of one branch's values."""
+        branch = Branch(parts)
+        listed = members(parts)
+        if listed is not None:
+            return [node for one in listed for node in self.listed(one, slot)]
+        if not branch.typed:
+            return [self.guarded()]
+        kinds = (
+            branch.kinds
+            if self.by_type(parts, branch)
+            else tuple(kind for kind in branch.kinds if kind != "string")
+        )
+        if "number" in kinds:
+            kinds = tuple(kind for kind in kinds if kind != "integer")
+        found: list[Node] = []
+        for kind in kinds:
+            if kind != "string":
+                if not (open_strings and kind not in ("object", "array")):
+                    found.append(seq(self.gap, self.typed.kind(kind, parts, path), self.gap, self.close))
+            elif branch.any_string:
+                found.append(self.guarded())
+            else:
+                found.append(self.bounded(parts, containers, path))
+        return found
+
+    def listed(self, value: Any, slot: Slot) -> list[Node]:
+        """The spellings of one listed value that are read as it."""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if any(one in text for one in self.exclude):
+            return []
+        read, _ = slot.coerce(text)
+        if isinstance(value, str) and read != quote(value):
+            return []
+        pad = self.part.pad
+        found: list[Node] = [seq(Text(pad + text + pad), self.close)]
+        if pad and not text.startswith(pad) and not text.endswith(pad):
+            found.append(seq(Text(text), self.close))
+        return found
+
+    def guarded(self) -> Node:
+        """Any string that is not read as an object or a list: it doesn't begin like one."""
+        first = negated("".join(sorted(set(WHITE + "{[(" + self.first))))
+        text = seq(Regex(first), Run(self.exclude, most=self.values.max_string, end=self.close))
+        pad = [maybe(Text(self.part.pad))] if self.part.pad else []
+        return seq(*pad, alt([text, self.close]))
+
+    def bounded(self, parts: Conjunction, containers: bool, path: str) -> Node:
+        """A string with a length or a pattern, between the markup's own newlines."""
+        least, most, pattern = self.typed.string_bounds(parts, path)
+        pad = self.part.pad
+        if pattern is not None:
+            forbidden = "".join(sorted(set(self.first + (WHITE + "{[(" if containers else ""))))
+            text = Regex(whole(pattern, forbidden), least, most)
+            return seq(Text(pad), text, Text(pad), self.close)
+        if containers:
+            raise self.typed.refuse("a bounded string beside objects or lists", path)
+        end = self.close if not pad else Marker(pad + self.close.text)
+        if pad and self.close.token_id is not None:
+            raise self.typed.refuse("a bounded string before a closer that is a special token", path)
+        return seq(Text(pad), Run(self.exclude, least, most, end=end))

@@ -1,0 +1,149 @@
+"""The grammar as xgrammar's structural tag: plain dicts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from unbraid.constrain.tree import (
+    Alt,
+    Grammar,
+    Json,
+    Marker,
+    Node,
+    Ref,
+    Regex,
+    Repeat,
+    Run,
+    Seq,
+    Space,
+    Text,
+)
+from unbraid.errors import Unsupported
+
+__all__ = ["to_structural_tag"]
+
+Format = dict[str, Any]
+_BLANK = r"[ \t\r]{0,64}"
+_DEPTH = 6
+
+
+def to_structural_tag(grammar: Grammar) -> Format:
+    """The structural tag; raises Unsupported for what xgrammar can't hold."""
+    return {"type": "structural_tag", "format": _Emitter(grammar).format(grammar.root)}
+
+
+def char_class(chars: str, negated: bool = False) -> str:
+    """A class of these characters, or of all others."""
+    inner = "".join(sorted({_CONTROLS.get(char) or re.escape(char) for char in chars}))
+    return f"[{'^' * negated}{inner}]"
+
+
+_CONTROLS = {"\n": r"\n", "\t": r"\t", "\r": r"\r", " ": " "}
+
+
+def _const(text: str) -> Format:
+    return {"type": "const_string", "value": text}
+
+
+def _sequence(elements: list[Format]) -> Format:
+    return elements[0] if len(elements) == 1 else {"type": "sequence", "elements": elements}
+
+
+def _any(exclude: tuple[str, ...], most: int | None = None) -> Format:
+    found: Format = {"type": "any_text", "excludes": list(exclude)}
+    if most is not None:
+        found["max_chars"] = most
+    return found
+
+
+class _Emitter:
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.inside: list[str] = []
+
+    def format(self, node: Node) -> Format:
+        """The format of a node."""
+        if isinstance(node, Text):
+            return _const(node.text)
+        if isinstance(node, Marker):
+            return _const(node.text) if node.token_id is None else {"type": "token", "token": node.token_id}
+        if isinstance(node, Space):
+            return {"type": "regex", "pattern": f"{char_class(node.chars)}{{0,{node.most}}}"}
+        if isinstance(node, Regex):
+            return self.regex(node)
+        if isinstance(node, Run):
+            return self.run(node)
+        if isinstance(node, Json):
+            return self.json(node)
+        if isinstance(node, Seq):
+            return _sequence([self.format(item) for item in node.items] or [_const("")])
+        if isinstance(node, Alt):
+            return {"type": "or", "elements": [self.format(option) for option in node.options]}
+        if isinstance(node, Ref):
+            return self.reference(node)
+        assert isinstance(node, Repeat)
+        if (node.least, node.most) == (0, 1):
+            return {"type": "optional", "content": self.format(node.item)}
+        return {"type": "repeat", "min": node.least, "max": node.most, "content": self.format(node.item)}
+
+    def regex(self, node: Regex) -> Format:
+        if node.least or node.most is not None:
+            raise Unsupported(f"xgrammar can't hold the pattern {node.pattern!r} together with a length")
+        return {"type": "regex", "pattern": node.pattern}
+
+    def json(self, node: Json) -> Format:
+        return {
+            "type": "json_schema",
+            "json_schema": json.loads(node.schema),
+            "style": "json",
+            "max_whitespace_cnt": 1,
+        }
+
+    def reference(self, node: Ref) -> Format:
+        """A shared rule, written out; a recursive one only so deep."""
+        if self.inside.count(node.name) >= _DEPTH:
+            raise Unsupported("xgrammar's structural tags hold no recursive values in this notation")
+        self.inside.append(node.name)
+        found = self.format(self.grammar.rules[node.name])
+        self.inside.pop()
+        return found
+
+    def run(self, node: Run) -> Format:
+        """Free text and its end: a tag without a beginning."""
+        if node.line:
+            return self.lines(node)
+        content = _any(node.exclude, node.most)
+        if node.least:
+            first = char_class("".join(one[0] for one in node.exclude), negated=True)
+            rest = None if node.most is None else node.most - node.least
+            content = _sequence(
+                [{"type": "regex", "pattern": f"{first}{{{node.least}}}"}, _any(node.exclude, rest)]
+            )
+        if node.end is None:
+            return content
+        return {"type": "tag", "begin": "", "content": content, "end": self.end(node.end)}
+
+    def end(self, marker: Marker) -> Any:
+        return marker.text if marker.token_id is None else {"type": "token", "token": marker.token_id}
+
+    def lines(self, node: Run) -> Format:
+        """Text no line of which begins with a character.
+
+        Narrower than it must be: that character is refused behind any white space, and
+        no line begins with the first character of something excluded.
+        """
+        exclude = (*node.exclude, *(white + node.line for white in " \t\r"))
+        first = "".join({one[0] for one in node.exclude} | {node.line}) + " \t\r\n"
+        begin = {"type": "regex", "pattern": f"{_BLANK}{char_class(first, negated=True)}"}
+        blank = {"type": "regex", "pattern": _BLANK}
+        line = {"type": "or", "elements": [
+            {"type": "regex", "pattern": f"{_BLANK}\\n"},
+            _sequence([begin, {"type": "tag", "begin": "", "content": _any(exclude), "end": "\n"}]),
+        ]}  # fmt: skip
+        lines: list[Format] = [{"type": "star", "content": line}]
+        if node.end is not None:
+            return _sequence([*lines, blank, self.format(node.end)])
+        last = _sequence([begin, _any((*exclude, "\n"))])
+        return _sequence([*lines, {"type": "or", "elements": [last, blank]}])
