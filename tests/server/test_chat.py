@@ -310,7 +310,7 @@ def test_C15_a_parser_that_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest
     assert full.status_code == 500
     assert full.json() == events[-1]
     choices = fold(streamed.text)
-    assert choices[0].content == "so far "
+    assert choices[0].content == "so far"
     assert choices[0].finish is None
     assert choices[1].message == (None, "fine as it is", [], "stop")
     assert "so far boom" in caplog.text

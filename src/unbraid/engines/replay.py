@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from unbraid.engines.base import Capabilities, Chunk, Dialect, Generation, TokenLogprob
@@ -25,8 +26,8 @@ def byte_tokenizer(*special: str) -> TokenTable:
 class Recording:
     """One output as it comes: its text in one string or in pieces, and how it ends.
 
-    A single string is cut into its tokens; pieces come as they are. ``delay`` are
-    seconds before each piece; ``fault`` is raised behind the last one, in place of
+    A single string is cut into its tokens; pieces come as they are, but for tokens that
+    a cut runs through. ``delay`` are seconds before each piece; ``fault`` is raised behind the last one, in place of
     the end. ``ids`` False leaves the token ids out.
     """
 
@@ -104,19 +105,16 @@ class ReplayEngine:
     async def _play(self, recording: Recording, generation: Generation) -> AsyncGenerator[Chunk, None]:
         limit = generation.sampling.max_tokens
         stops = StopFilter(generation.sampling.stop)
-        assembler = Assembler(self._tokenizer)
         count, reason = 0, recording.finish_reason
-        for piece in self._pieces(recording):
-            ids = self._tokenizer.encode(piece) if piece else []
-            if limit is not None and count + len(ids) > limit:
-                ids, reason = ids[: limit - count], "length"
+        for text, ids in self._pieces(recording):
             if recording.delay:
                 await asyncio.sleep(recording.delay)
+            if limit is not None and count + len(ids) > limit:
+                ids, reason = ids[: limit - count], "length"
+                text = b"".join(map(self._tokenizer.token_bytes, ids)).decode("utf-8", "ignore")
             count += len(ids)
-            text, whole = assembler.feed("", ids, count)
-            if text or not piece:
-                for chunk in stops.feed(self._chunk(text, whole, recording.ids, generation.logprobs)):
-                    yield chunk
+            for chunk in stops.feed(self._chunk(text, ids, recording.ids, generation.logprobs)):
+                yield chunk
             if stops.matched is not None or (reason == "length" and count == limit):
                 break
         if recording.fault is not None:
@@ -125,22 +123,29 @@ class ReplayEngine:
             for chunk in stops.flush():
                 yield chunk
         prompt = generation.prompt
-        prompt_tokens = len(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
         yield Chunk(
             finish_reason=reason if stops.matched is None else "stop",
             stop_reason=stops.matched,
-            prompt_tokens=prompt_tokens,
+            prompt_tokens=len(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt),
             completion_tokens=count,
         )
 
-    def _pieces(self, recording: Recording) -> list[str]:
-        if not isinstance(recording.text, str):
-            return list(recording.text)
-        tokenizer = self._tokenizer
-        assembler = Assembler(tokenizer)
-        ids = tokenizer.encode(recording.text)
-        texts = (assembler.feed("", [token_id], n)[0] for n, token_id in enumerate(ids, 1))
-        return [text for text in texts if text]
+    def _pieces(self, recording: Recording) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """The pieces, each of whole tokens: a token that a cut runs through stays in one piece."""
+        whole = isinstance(recording.text, str)
+        cuts = [] if whole else list(accumulate(map(len, recording.text)))
+        assembler = Assembler(self._tokenizer)
+        text, length = "", 0
+        ids: list[int] = []
+        for count, token_id in enumerate(self._tokenizer.encode("".join(recording.text)), 1):
+            made, known = assembler.feed("", [token_id], count)
+            if not made:
+                continue
+            text, ids, length = text + made, [*ids, *known], length + len(made)
+            if whole or length >= cuts[0]:
+                cuts = [cut for cut in cuts if cut > length]
+                yield text, tuple(ids)
+                text, ids = "", []
 
     def _chunk(self, text: str, ids: tuple[int, ...], show_ids: bool, top: int | None) -> Chunk:
         logprobs: tuple[TokenLogprob, ...] = ()
