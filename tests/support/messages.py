@@ -33,7 +33,11 @@ def markers_of(part: object) -> set[str]:
             value = getattr(part, one.name)
             if one.name in MARKER_FIELDS and isinstance(value, str):
                 found.add(value)
-            elif one.name in MARKER_FIELDS and isinstance(value, tuple) and all(isinstance(v, str) for v in value):
+            elif (
+                one.name in MARKER_FIELDS
+                and isinstance(value, tuple)
+                and all(isinstance(v, str) for v in value)
+            ):
                 found.update(value)
             else:
                 found |= markers_of(value)
@@ -57,7 +61,9 @@ WORDS = ["the", "weather", "in", "Oslo", "is", "fine", "x < y", "a[0]", "f(x)", 
          "e.g.", "don't", '"quoted"', "{", "}", "<b>", "100%", "C:\\dir", "&amp;"]  # fmt: skip
 
 ordinary_text = st.lists(
-    st.tuples(st.sampled_from(WORDS), st.sampled_from([" ", " ", " ", "\n", ", ", ". "])), min_size=1, max_size=12
+    st.tuples(st.sampled_from(WORDS), st.sampled_from([" ", " ", " ", "\n", ", ", ". "])),
+    min_size=1,
+    max_size=12,
 ).map(lambda pairs: "".join(word + space for word, space in pairs).strip(" \n,{}"))
 
 hostile_text = st.lists(
@@ -75,10 +81,14 @@ hostile_text = st.lists(
 any_text = st.one_of(ordinary_text, hostile_text, st.text(max_size=20))
 
 ordinary_name = st.from_regex(r"[a-z][a-z0-9_]{0,11}", fullmatch=True)
-hostile_name = st.one_of(ordinary_name, st.text(min_size=1, max_size=12), st.from_regex(r"[\w.-]{1,12}", fullmatch=True))
+hostile_name = st.one_of(
+    ordinary_name, st.text(min_size=1, max_size=12), st.from_regex(r"[\w.-]{1,12}", fullmatch=True)
+)
 
 numbers = st.one_of(st.integers(-(10**30), 10**30), st.integers(-10, 10))
-floats = st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: value != int(value) or abs(value) < 1e15)
+floats = st.floats(allow_nan=False, allow_infinity=False).filter(
+    lambda value: value != int(value) or abs(value) < 1e15
+)
 
 
 def json_values(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
@@ -90,7 +100,9 @@ def json_values(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     )
 
 
-def slot_schemas(text: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[dict[str, Any], st.SearchStrategy[Any]]]:
+def slot_schemas(
+    text: st.SearchStrategy[str],
+) -> st.SearchStrategy[tuple[dict[str, Any], st.SearchStrategy[Any]]]:
     """Schemas of one parameter, each with a strategy of values that are valid for it."""
     string = st.just(({"type": "string"}, text))
     integer = st.just(({"type": "integer"}, numbers))

@@ -15,6 +15,7 @@ from unbraid.syntax import NO_SPACE, Channels, Reasoning, Tools
 
 __all__ = ["Pair", "fail", "make_pair", "start_state"]
 
+
 def fail(path: str, reason: str) -> Inexpressible:
     """The error for a part of the message, ``path``, that the format can't write."""
     return Inexpressible(f"{path}: {reason}", param=path)

@@ -1,0 +1,491 @@
+"""The explainer: a format's wire format as data and as a page, from the same declaration as the parser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from unbraid.errors import BrokenFormat, Inexpressible, UnknownParser
+from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
+from unbraid.machine.setup import call_openers, literals
+from unbraid.message import Message, ToolCall
+from unbraid.syntax import (
+    ANY,
+    Channels,
+    Choice,
+    Envelope,
+    Envelopes,
+    GemmaObject,
+    Id,
+    Json,
+    Lit,
+    Name,
+    Pairs,
+    Part,
+    PythonCalls,
+    Reasoning,
+    Space,
+    Tools,
+    Word,
+)
+from unbraid.writer import write
+
+__all__ = ["describe", "explain"]
+
+CUT = {
+    "complete calls": "kept; finish_reason stays as the engine gave it",
+    "an announced call": "kept with complete=false; its fragments stop at the last valid text",
+    "an opener without a name": "span unfinished, in no strand",
+    "half a marker": "text",
+    "open thinking": "reasoning",
+}
+ENFORCED = {
+    "none": "nothing; the text of a call is content",
+    "auto": "nothing, unless a tool is strict: then names, the format's frame and the strict tools' schemas",
+    "required": "at least one call: names, the format's frame, an object as arguments, strict tools' schemas",
+    "named": "exactly one call of that name, otherwise as required",
+}
+INSIDE = {
+    "end": "a call's opener ends thinking at once",
+    "draft": "a call is set aside; it is real only if the output ends behind it",
+    "text": "a call's opener is thinking",
+}
+_EXAMPLE_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            },
+        },
+    }
+]
+TURN_END = "turn end"
+_WHERE = {
+    "before": "in front of it",
+    "before_bare": "in front of it, without content",
+    "lead": "behind the opener",
+    "trail": "before the closer",
+    "after": "behind it",
+    "between": "between calls",
+}
+_ROUTED = {"reasoning": "reasoning", "content": "content", "call": "a call", "dropped": "no strand"}
+
+
+def describe(name: str) -> dict[str, Any]:
+    """A format as plain data: ``name``, and under ``reasoning`` and ``tools`` each half, or None.
+
+    Args:
+        name: a reasoning or tool parser's name, or an alias; if it names both halves, both are described.
+
+    Raises:
+        UnknownParser, BrokenFormat: about the name.
+    """
+    reasoning, tools = _halves(name)
+    return {
+        "name": name,
+        "reasoning": None if reasoning is None else _reasoning_data(reasoning),
+        "tools": None if tools is None else _tools_data(tools),
+    }
+
+
+def explain(name: str) -> str:
+    """The wire format as a page in Markdown: grammar, markers, switch, limits, examples, state diagram.
+
+    Args:
+        name: a reasoning or tool parser's name, or an alias; if it names both halves, both are on the page.
+
+    Raises:
+        UnknownParser, BrokenFormat: about the name.
+    """
+    reasoning, tools = _halves(name)
+    data = describe(name)
+    halves = [half for half in (data["reasoning"], data["tools"]) if half]
+    lines = [f"# {name}", "", _models(halves), "", "## Grammar", "", "```ebnf"]
+    lines += [*_grammar(reasoning, tools), "```", "", "## Markers", ""]
+    lines += ["| marker | role | other spellings | special token |", "|---|---|---|---|"]
+    markers = {marker["text"]: marker for half in halves for marker in half["markers"]}
+    lines += [_marker_row(marker) for marker in markers.values()]
+    if data["reasoning"]:
+        lines += ["", "## Thinking", "", *_thinking_lines(data["reasoning"])]
+    if data["tools"]:
+        lines += ["", "## Calls", "", *_call_lines(data["tools"])]
+    lines += ["", "## Framing", "", *_framing_lines(halves)]
+    lines += ["", "## Cut and enforced", "", *(f"- Cut, {case}: {fate}." for case, fate in CUT.items())]
+    if data["tools"]:
+        lines += [f"- tool_choice {choice}: {what}." for choice, what in ENFORCED.items()]
+    lines += ["", "## What can't be written", "", *(f"- {one}" for one in _limits(reasoning, tools))]
+    lines += ["", "## Examples", "", *_examples(name, reasoning, tools)]
+    lines += ["## States", "", "```mermaid", *_diagram(reasoning, tools), "```", ""]
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- the halves
+
+
+def _halves(name: str) -> tuple[Reasoning | Channels | None, Tools | Channels | None]:
+    """What the name stands for; a format of channels is both halves under each of its names."""
+    reasoning = reasoning_format(name) if name in reasoning_names() else None
+    tools = tool_format(name) if name in tool_names() else None
+    if reasoning is None and tools is None:
+        raise UnknownParser(
+            f"unknown parser {name!r}: known names: {', '.join(sorted({*reasoning_names(), *tool_names()}))}",
+            param="name",
+        )
+    if isinstance(tools, Channels):
+        return tools, tools
+    if isinstance(reasoning, Channels):
+        return reasoning, reasoning
+    return reasoning, tools
+
+
+def _names(half: Reasoning | Tools | Channels, kind: str) -> list[str]:
+    """Every name and alias of a half; formats that can't be loaded are passed over."""
+    names = reasoning_names() if kind == "reasoning" else tool_names()
+    found = []
+    for name in names:
+        with suppress(BrokenFormat):
+            if (reasoning_format(name) if kind == "reasoning" else tool_format(name)) is half:
+                found.append(name)
+    return found
+
+
+def _marker(one: Lit, role: str) -> dict[str, Any]:
+    return {
+        "text": one.text,
+        "role": role,
+        "spellings": list(one.spellings),
+        "special": None if role == TURN_END else one.special,
+        "optional": one.optional,
+    }
+
+
+def _space(space: Space) -> dict[str, Any]:
+    return {"text": space.text, "tolerates": "any run of white space" if space.any else "less of it"}
+
+
+def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
+    if isinstance(half, Channels):
+        return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "default": "on",
+                "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
+    names = _names(half, "reasoning")
+    switch = half.switch
+    by_null = switch.on(dict.fromkeys(switch.names)) if switch.names else switch.default
+    return {
+        "names": names,
+        "models": list(half.models),
+        "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
+                    *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
+        "label": half.label,
+        "opened_by": half.opened_by,
+        "switch": {"names": list(switch.names), "null": "on" if by_null else "off"} if switch.names else None,
+        "default": "on" if switch.default else "off",
+        "reopens": half.reopens,
+        "ends_early": {"tools_inside": half.tools_inside, "ends_at": list(half.ends_at)},
+        "prompt_when_off": half.empty_when_off,
+        "framing": {part: _space(getattr(half, part)) for part in ("before", "lead", "trail", "after")},
+        "cut_policy": dict(CUT),
+    }  # fmt: skip
+
+
+def _tools_data(half: Tools | Channels) -> dict[str, Any]:
+    if isinstance(half, Channels):
+        return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
+                "anchored": False, "enforced": dict(ENFORCED)}  # fmt: skip
+    markers = [_marker(one, "inside a call") for one in literals(half.call.parts)]
+    openers = call_openers(half.call)
+    for marker in markers:
+        if marker["text"] in openers:
+            marker["role"] = "opens a call"
+    if half.section:
+        markers = [_marker(half.section.open, "opens the calls"), *markers,
+                   _marker(half.section.close, "closes the calls")]  # fmt: skip
+    written = [part for part in _flat(half.call.parts) if isinstance(part, Id) and part.name]
+    return {
+        "names": _names(half, "tools"),
+        "models": list(half.models),
+        "markers": [*markers, *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
+        "ids": f"written by the model: {written[0].pattern}" if written else half.ids,
+        "calls_per_turn": half.calls_per_turn,
+        "anchored": half.call.anchor,
+        "framing": {
+            part: _space(getattr(half, part)) for part in ("before", "before_bare", "between", "after")
+        },
+        "cut_policy": dict(CUT),
+        "enforced": dict(ENFORCED),
+    }
+
+
+def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
+    return {
+        "names": _names(half, kind),
+        "models": list(half.models),
+        "markers": [
+            _marker(half.start, "begins a message"),
+            _marker(half.channel, "a channel follows"),
+            _marker(half.constrain, "a content type follows"),
+            _marker(half.body, "the body follows"),
+            *(_marker(one, "ends a body") for one in half.ends),
+            *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+        ],
+        "routes": [
+            {"recipient": one.to, "channel": one.channel, "strand": one.strand, "ends": list(one.ends)}
+            for one in half.routes
+        ],
+        "framing": {},
+        "cut_policy": dict(CUT),
+    }
+
+
+def _flat(parts: tuple[Part, ...]) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, Choice):
+            for option in part.options:
+                yield from _flat(option)
+        else:
+            yield part
+
+
+# ---------------------------------------------------------------- the grammar
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _lit(one: Lit) -> str:
+    text = " | ".join(map(_text, one.spellings))
+    text = f"( {text} )" if len(one.spellings) > 1 else text
+    if one.repeats:
+        text = f"{text} , {{ {text} }}"
+    return f"[ {text} ]" if one.optional else text
+
+
+def _framing(space: Space) -> list[str]:
+    """Framing as an element of a sequence; nothing where none is written or tolerated."""
+    if space.any:
+        return [f"{_text(space.text)}~" if space.text else "ws"]
+    return [f"[ {_text(space.text)} ]"] if space.text else []
+
+
+def _envelope(part: Envelope) -> str:
+    name, arguments = (_lit(Lit(keys)) for keys in (part.name, part.arguments))
+    return f'"{{" , {name} , ":" , NAME , "," , {arguments} , ":" , OBJECT , "}}"'
+
+
+def _part(part: Part) -> str:
+    """One part of a call's template."""
+    if isinstance(part, Lit):
+        return _lit(part)
+    if isinstance(part, Word):
+        return f"WORD (* {part.text} *)"
+    if isinstance(part, Id):
+        return f"ID (* {part.pattern} *)"
+    if isinstance(part, Envelope):
+        return _envelope(part)
+    if isinstance(part, Envelopes):
+        return f'"[" , {_envelope(part.item)} , {{ "," , {_envelope(part.item)} }} , "]"'
+    if isinstance(part, Pairs):
+        middle = [_part(one) for one in part.middle]
+        steps = [_lit(part.open), "KEY", *middle, _text(part.pad) if part.pad else "", "VALUE"]
+        steps += [_text(part.pad) if part.pad else "", _lit(part.close), "ws"]
+        return f"{{ {' , '.join(filter(None, steps))} }}"
+    if isinstance(part, GemmaObject):
+        return f"GEMMA_OBJECT (* strings between {part.quote} *)"
+    if isinstance(part, Choice):
+        return "( " + " | ".join(_sequence(option) for option in part.options) + " )"
+    return {Name: "NAME", Json: "OBJECT", PythonCalls: "PYTHON_LIST"}.get(type(part), "ws")
+
+
+def _sequence(parts: tuple[Part, ...]) -> str:
+    return " , ".join(_part(part) for part in parts)
+
+
+def _grammar(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+    if isinstance(reasoning, Channels):
+        return _channel_grammar(reasoning)
+    output = [*(["[ thinking ]"] if reasoning else []), "[ CONTENT ]", *(["[ calls ]"] if tools else [])]
+    lines = [f"output   = {' , '.join(output)} ;"]
+    if reasoning:
+        steps = [*_framing(reasoning.before), _lit(reasoning.open)]
+        steps += [_text(reasoning.label)] if reasoning.label else []
+        steps += [*_framing(reasoning.lead), "TEXT", *_framing(reasoning.trail), _lit(reasoning.close)]
+        lines.append(f"thinking = {' , '.join([*steps, *_framing(reasoning.after)])} ;")
+    if isinstance(tools, Tools):
+        between = " , ".join([*_framing(tools.between), "call"])
+        calls = f"call , {{ {between} }}"
+        if tools.section:
+            calls = f"{_lit(tools.section.open)} , {calls} , {_lit(tools.section.close)}"
+        lines.append(f"calls    = {' , '.join([*_framing(tools.before), calls, *_framing(tools.after)])} ;")
+        lines.append(f"call     = {_sequence(tools.call.parts)} ;")
+    return [*lines, '(* "x"~ : written as x, any white space is read; ws: any white space *)']
+
+
+def _channel_grammar(half: Channels) -> list[str]:
+    ends = " | ".join(_text(one.text) for one in half.ends)
+    return [
+        f"output  = header , body , {{ {_text(half.start.text)} , {_text(half.role)} , header , body }} ;",
+        "header  = { channel | recipient | type } ;",
+        f"channel = {_text(half.channel.text)} , NAME ;",
+        f"recipient = {_text(half.to)} , NAME ;",
+        f'type    = " " , [ {_text(half.constrain.text)} ] , NAME ;',
+        f"body    = {_text(half.body.text)} , TEXT , ( {ends} | END_OF_OUTPUT ) ;",
+    ]
+
+
+# ---------------------------------------------------------------- the page
+
+
+def _models(halves: list[dict[str, Any]]) -> str:
+    names = dict.fromkeys(name for half in halves for name in half["names"])
+    models = dict.fromkeys(model for half in halves for model in half["models"])
+    return f"Names: {', '.join(names)}. Models: {', '.join(models)}."
+
+
+def _code(text: str) -> str:
+    """A code span; one with backticks needs a longer fence."""
+    if not text:
+        return "nothing"
+    text = text.replace("\n", "⏎")
+    return f"```` {text} ````" if "`" in text else f"`{text}`"
+
+
+def _marker_row(marker: dict[str, Any]) -> str:
+    others = ", ".join(map(_code, marker["spellings"][1:]))
+    role = marker["role"] + (" (may be missing)" if marker["optional"] else "")
+    special = {True: "yes", False: "no", None: "as a rule"}[marker["special"]]
+    cells = [_code(marker["text"]), role, others, special]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _thinking_lines(half: dict[str, Any]) -> list[str]:
+    switch = half["switch"]
+    lines = [f"- Opened by: {half['opened_by']}. Without a switch or a prompt it is {half['default']}."]
+    if switch:
+        names = ", ".join(map(_code, switch["names"]))
+        lines.append(f"- Switch: {names}; null is {switch['null']}. The prompt decides where it is given.")
+    ends = half["ends_early"]
+    early = f" Its own openers: {', '.join(map(_code, ends['ends_at']))}." if ends["ends_at"] else ""
+    lines.append(f"- In open thinking {INSIDE[ends['tools_inside']]} ({ends['tools_inside']}).{early}")
+    if half.get("label"):
+        lines.append(f"- Behind the opener stands the label {_code(half['label'])}.")
+    if half.get("prompt_when_off"):
+        lines.append(f"- Turned off, the prompt ends with {_code(half['prompt_when_off'])}.")
+    return lines + [_route_line(route) for route in half.get("routes", ())]
+
+
+def _route_line(route: dict[str, Any]) -> str:
+    asked = ["any recipient"] if route["recipient"] == ANY else []
+    asked += [
+        f"{word} {_code(route[word])}" for word in ("recipient", "channel") if route[word] not in (None, ANY)
+    ]
+    return f"- {' and '.join(asked) or 'anything else'}: {_ROUTED[route['strand']]}."
+
+
+def _call_lines(half: dict[str, Any]) -> list[str]:
+    most = half["calls_per_turn"]
+    lines = [f"- Ids: {half['ids']}.", f"- Calls in one turn: {most or 'any number'}."]
+    if half["anchored"]:
+        lines.append("- A call needs no marker: it begins a line, and its name is a declared tool's.")
+    return lines
+
+
+def _framing_lines(halves: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for half in halves:
+        subject = "calls" if "ids" in half else "thinking"
+        for part, space in half["framing"].items():
+            if space["text"] or space["tolerates"] != "less of it":
+                written = f"{_code(space['text'])} is written, {space['tolerates']} is read"
+                lines.append(f"- {subject}, {_WHERE[part]}: {written}.")
+    return lines or ["- None: white space is data everywhere but where it stands alone beside calls."]
+
+
+def _limits(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+    if isinstance(reasoning, Channels):
+        return [
+            "Text that holds one of the markers.",
+            f"More than {reasoning.calls_per_turn} call in one turn.",
+            "A name with white space or `<`.",
+        ]
+    lines = ["Content that holds a call's opener, thinking's opener or a turn's end."]
+    if reasoning:
+        lines.append(f"Thinking that holds {_code(reasoning.close.text)} or a turn's end.")
+        if reasoning.tools_inside != "text":
+            lines.append("Thinking that holds a call's opener.")
+    if isinstance(tools, Tools):
+        lines += _call_limits(tools)
+    return lines
+
+
+def _call_limits(tools: Tools) -> list[str]:
+    lines = ["Arguments that are no JSON object, or nest deeper than 512."]
+    if tools.before.any:
+        lines.append("Content that ends in white space, in front of a call.")
+    if tools.call.anchor:
+        lines.append("Content with a line that begins as a call does, and calls behind it on the same line.")
+    for part in _flat(tools.call.parts):
+        if isinstance(part, Pairs):
+            lines.append(
+                "A value whose text the schema reads as another value, such as `3` for a string or integer."
+            )
+            lines.append(f"A value that holds {_code(part.close.text)} followed by what may follow it.")
+        elif isinstance(part, GemmaObject):
+            lines.append(f"A string that holds {_code(part.quote)}.")
+        elif isinstance(part, PythonCalls):
+            lines.append("A key that is no identifier; a number beyond Python's floats.")
+    return lines
+
+
+def _examples(name: str, reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+    reasoning_name = _names(reasoning, "reasoning")[0] if reasoning else None
+    tool_name = _names(tools, "tools")[0] if tools else None
+    first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
+    second = ToolCall("", "get_weather", '{"city": "Bergen"}')
+    thoughts = "The user asks for Oslo." if reasoning else None
+    messages = {"An answer": Message(thoughts, "It rains.")}
+    if tools:
+        messages["A call"] = Message(thoughts, None, [first])
+        messages["Content and two calls"] = Message(None, "Let me look.", [first, second])
+    lines = []
+    for title, message in messages.items():
+        try:
+            text = write(reasoning_name, tool_name, message, tools=_EXAMPLE_TOOLS)
+        except Inexpressible as refused:
+            lines += [f"{title}: not written ({refused}).", ""]
+        else:
+            lines += [f"{title}:", "", "````text", text, "````", ""]
+    return lines
+
+
+def _escaped(text: str) -> str:
+    """A marker in a diagram's label."""
+    return "".join(char if char.isalnum() or char in " _/=" else f"#{ord(char)};" for char in text)
+
+
+def _diagram(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+    lines = ["stateDiagram-v2"]
+    if isinstance(reasoning, Channels):
+        lines += ["    [*] --> Header", f"    Header --> Body : {_escaped(reasoning.body.text)}"]
+        lines += [f"    Body --> Between : {_escaped(one.text)}" for one in reasoning.ends]
+        return [*lines, f"    Between --> Header : {_escaped(reasoning.start.text)}", "    Body --> [*]"]
+    opened = reasoning.opened_by if reasoning else "output"
+    lines += ["    [*] --> Content"] if opened != "prompt" else []
+    lines += ["    [*] --> Thinking : the prompt opened it"] if opened != "output" else []
+    if reasoning:
+        lines.append(f"    Content --> Thinking : {_escaped(reasoning.open.text)}")
+        lines.append(f"    Thinking --> Content : {_escaped(reasoning.close.text)}")
+    if isinstance(tools, Tools):
+        opener = tools.section.open.text if tools.section else call_openers(tools.call)[0]
+        lines.append(f"    Content --> Call : {_escaped(opener)}")
+        if reasoning and reasoning.tools_inside == "end":
+            lines.append(f"    Thinking --> Call : {_escaped(opener)}")
+        elif reasoning and reasoning.tools_inside == "draft":
+            lines += [f"    Thinking --> Draft : {_escaped(opener)}", "    Draft --> Thinking : more text"]
+            lines.append("    Draft --> Call : the output ends")
+        lines.append("    Call --> Content : the call is over")
+    return [*lines, "    Content --> [*]"]
