@@ -102,8 +102,9 @@ class Gate:
         if reasoning is None:
             return [], [], []
         implicit: list[str] = []
-        if reasoning.tools_inside == "end" or (self._constrained and reasoning.tools_inside != "text"):
-            tools = self._tools
+        tools = self._tools
+        decides_at_once = self._constrained or tools is None or reasoning.tools_inside == "end"
+        if decides_at_once and reasoning.tools_inside != "text":
             if tools is None:
                 implicit = list(reasoning.ends_at)
             elif tools.section is not None:
@@ -322,7 +323,7 @@ class Gate:
     def end_of(self, ids: Sequence[int], carry: Carry, finish_reason: str = "stop") -> End | None:
         """The end of thinking in a whole output, drafts decided; None when it never ended."""
         end, _ = self.find_end(ids, carry)
-        if end is not None or self._reasoning is None or self._reasoning.tools_inside != "draft":
+        if end is not None or self._reasoning is None or self.implicit_end_ids:
             return end
         spans, begins = self._read(ids, carry, finish_reason)
         first = next((span.start for span in spans if span.index is not None), None)

@@ -96,7 +96,11 @@ class Parser:
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
         self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
-        self._request = {"tools": tools, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
+        self._request: dict[str, Any] = {
+            "tools": tools,
+            "tool_choice": tool_choice,
+            "parallel_tool_calls": parallel_tool_calls,
+        }
         self._tokenizer = tokenizer
         self._offered = offered_tools(tools, tool_choice)
         self._arguments = arguments

@@ -92,7 +92,7 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
     openers = call_openers(tools.call) if tools else ()
     starts = tools.section.open.spellings if tools and tools.section else openers
     policy = reasoning.tools_inside if reasoning else "text"
-    if ends and policy != "text":
+    if policy == "draft" and (ends or tools is None):
         policy = "end"
     dropped = tuple(dict.fromkeys((*(tools.dropped if tools else ()), *(reasoning.dropped if reasoning else ()))))
     kinds = dict.fromkeys(dropped, "dropped")
@@ -107,7 +107,7 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
         kinds |= dict.fromkeys(reasoning.close.spellings, "close")
         thinking = [*reasoning.close.spellings, *dropped]
         implicit = starts if tools else reasoning.ends_at
-        if policy == "end" or (policy == "draft" and tools):
+        if policy != "text":
             thinking += [one for one in implicit if not (tools and one in _unmarked(tools))]
         if by_id:
             thinking += reasoning.open.spellings
@@ -130,7 +130,7 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
         dropped=dropped,
         separators=tools.between.chars if tools and tools.between.any else WHITE,
         ends_thinking=policy == "end",
-        drafts=policy == "draft" and tools is not None,
+        drafts=policy == "draft",
         recover=scanner(_recovery(tools)) if tools else scanner(()),
     )
 
