@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
+from unbraid.check import check_prompt
 from unbraid.engines.base import Engine
 from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
 from unbraid.errors import IncompatiblePair, InvalidRequest
@@ -21,7 +23,7 @@ DEFAULT_PAIR = ("qwen3", "hermes")
 CHATML_TOOLS = ("hermes", "qwen3_json")
 STRICT_LEVELS = ("auto", "function", "parameter")
 HARMONY_MARKS = ("<|channel|>", "<|start|>assistant")
-THINKING_OPENERS = ("<think>", "[THINK]", "<|channel>thought", "<|START_THINKING|>")
+PROBE = ({"role": "user", "content": "Hello"},)
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,12 @@ def prepare(engine: Engine, options: Options) -> Setup:
     """
     pair = _pair(engine, options)
     try:
-        reasoning, _, channels = halves(pair.reasoning, pair.tools)
+        reasoning, _, _ = halves(pair.reasoning, pair.tools)
     except IncompatiblePair as error:
         raise IncompatiblePair(f"{error.message}; use {_fix(pair)}", param=error.param) from error
+    odd = []
     if options.markers == "tokens":
-        check_markers(pair.reasoning, pair.tools, engine.tokenizer, engine.model)
+        odd = check_markers(pair.reasoning, pair.tools, engine.tokenizer, engine.model)
     if options.tool_strict_level is not None and options.tool_strict_level not in STRICT_LEVELS:
         raise InvalidRequest(f"--tool-strict-level must be one of {', '.join(STRICT_LEVELS)}")
     source, where = _template(engine, options, pair)
@@ -66,7 +69,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         alias=options.reasoning_content_alias,
         switches=reasoning.switch.names if reasoning else (),
     )
-    return _with_report(setup, engine, pair, where, reasoning, channels)
+    return _with_report(setup, engine, pair, where, odd)
 
 
 # -- the pair -------------------------------------------------------------------
@@ -152,28 +155,22 @@ def _end_text(options: Options, reasoning: Reasoning | None) -> str | None:
 # -- the report -----------------------------------------------------------------
 
 
-def _with_report(
-    setup: Setup,
-    engine: Engine,
-    pair: _Pair,
-    where: str,
-    reasoning: Reasoning | None,
-    channels: Channels | None,
-) -> Setup:
+def _with_report(setup: Setup, engine: Engine, pair: _Pair, where: str, odd: list[str]) -> Setup:
     lines = [
         f"model: {', '.join(setup.models)}",
         f"reasoning: {pair.reasoning or 'none'}, tool calls: {pair.tools or 'none'} ({pair.why})",
         f"chat template: {where}",
-        *_switch_lines(setup, reasoning, channels),
+        *_switch_lines(setup),
         *_marker_lines(setup, engine),
         *_tool_lines(setup, engine),
         *_budget_lines(setup),
-        *_hints(setup, reasoning, channels),
+        *(f"hint: {one}" for one in (*odd, *_hints(setup))),
     ]
     return replace(setup, report=tuple(lines))
 
 
-def _switch_lines(setup: Setup, reasoning: Reasoning | None, channels: Channels | None) -> list[str]:
+def _switch_lines(setup: Setup) -> list[str]:
+    reasoning, _, channels = halves(setup.reasoning_parser, None)
     if channels is not None:
         return ["thinking: in channels of its own, always possible"]
     if reasoning is None:
@@ -223,14 +220,12 @@ def _budget_lines(setup: Setup) -> list[str]:
     ]
 
 
-def _hints(setup: Setup, reasoning: Reasoning | None, channels: Channels | None) -> list[str]:
+def _hints(setup: Setup) -> list[str]:
     found = []
-    opened = [one for one in THINKING_OPENERS if setup.template.opens(one, setup.template_kwargs)]
-    if opened and reasoning is None and channels is None:
-        found.append(
-            f"hint: the chat template opens thinking with {opened[0]}, and no --reasoning-parser is set: "
-            "the thinking will come as content"
-        )
+    if setup.reasoning_parser is None and setup.tool_parser not in HARMONY:
+        with suppress(InvalidRequest):
+            prompt = setup.template.render(PROBE, kwargs=setup.template_kwargs)
+            found += [f"{one.message} ({one.hint})" for one in check_prompt(None, prompt)]
     if setup.tool_parser is not None and not knows_tools(setup.template.source):
-        found.append("hint: the chat template doesn't show tools to the model; --chat-template unbraid does")
+        found.append("the chat template doesn't show tools to the model; --chat-template unbraid does")
     return found

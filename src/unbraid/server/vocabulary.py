@@ -1,19 +1,18 @@
-"""Formats against vocabularies: which markers are single tokens, and which formats would fit."""
+"""Formats against the model's vocabulary, and the texts by which formats are recognised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 
+from unbraid.check import check_tokenizer
 from unbraid.errors import TokenizerMismatch, UnbraidError
-from unbraid.formats import reasoning_names, tool_names
 from unbraid.formats.registry import TOOL_PARSERS, tool_format
 from unbraid.machine.setup import call_openers, literals
 from unbraid.parser import halves
 from unbraid.syntax import Channels, Lit
 from unbraid.tokens import Tokenizer
 
-__all__ = ["check_markers", "fitting", "markers", "openers"]
+__all__ = ["check_markers", "markers", "openers"]
 
 SHORTEST_OPENER = 5
 
@@ -35,54 +34,23 @@ def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
 
 def check_markers(
     reasoning_parser: str | None, tool_parser: str | None, tokenizer: Tokenizer, model: str
-) -> None:
-    """Raise TokenizerMismatch when a marker that must be one special token is none in this vocabulary."""
-    for kind, name, pair in (
-        ("reasoning", reasoning_parser, (reasoning_parser, None)),
-        ("tool", tool_parser, (None, tool_parser)),
-    ):
-        if name is None:
-            continue
-        missing = _missing(markers(*pair), tokenizer)
-        if missing:
-            near = fitting(kind, tokenizer)
-            hint = (
-                f"of the others {', '.join(near)} would fit" if near else "no other format would fit either"
-            )
-            raise TokenizerMismatch(
-                f"the {kind} parser {name} needs {missing[0]} as one special token, and the vocabulary of "
-                f"{model} has none: {hint}; --markers text reads markers as text",
-                param=f"{kind}_parser",
-            )
-
-
-def _missing(wanted: Iterable[Lit], tokenizer: Tokenizer) -> list[str]:
-    return [
-        one.text
-        for one in wanted
-        if one.special and all(tokenizer.token_id(spelling) is None for spelling in one.spellings)
-    ]
-
-
-def fitting(kind: str, tokenizer: Tokenizer) -> list[str]:
-    """The names whose markers this vocabulary holds: all that must be special tokens, and at least one.
-
-    When there is none: the names whose markers are ordinary text.
-    """
-    names = reasoning_names() if kind == "reasoning" else tool_names()
-    held: list[str] = []
-    plain: list[str] = []
-    for name in names:
-        pair = (name, None) if kind == "reasoning" else (None, name)
-        try:
-            wanted = markers(*pair)
-        except UnbraidError:
-            continue
-        if _missing(wanted, tokenizer):
-            continue
-        known = any(tokenizer.token_id(spelling) is not None for one in wanted for spelling in one.spellings)
-        (held if known else plain).append(name)
-    return held or plain
+) -> list[str]:
+    """What is odd about a pair on this vocabulary; raises TokenizerMismatch when outputs would be misread."""
+    findings = check_tokenizer(reasoning_parser, tool_parser, tokenizer)
+    errors = [one for one in findings if one.severity == "error"]
+    if not errors:
+        return [f"{one.message} ({one.hint})" for one in findings if one.severity == "warning"]
+    flags = []
+    if reasoning_parser is not None:
+        flags.append(f"--reasoning-parser {reasoning_parser}")
+    if tool_parser is not None:
+        flags.append(f"--tool-call-parser {tool_parser}")
+    others = [one.message for one in findings if one.code == "other_family"]
+    raise TokenizerMismatch(
+        f"{' and '.join(flags)} cannot be used with the vocabulary of {model}: {errors[0].message}; "
+        f"{'; '.join(others) or errors[0].hint}; --markers text reads markers as text",
+        param="tokenizer",
+    )
 
 
 @cache

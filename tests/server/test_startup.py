@@ -1,0 +1,194 @@
+"""Flags and start-up checks; the numbers are those of the list of known traps."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from unbraid.errors import IncompatiblePair, InvalidRequest, TokenizerMismatch, UnknownParser
+from unbraid.server.options import Options, add_flags, options_from
+from unbraid.server.startup import prepare
+
+from .helpers import CALL, MARKERS, NOT_THINKING, USER, WEATHER, raw, replay
+
+GPT_OSS = "{{ '<|start|>assistant' }}{{ '<|channel|>' }}"
+HARMONY = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>")
+PLAIN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+OPENING = PLAIN + "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+
+
+def parse(*arguments: str) -> Options:
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return options_from(parser.parse_args(arguments))
+
+
+def report(engine: Any = None, **options: Any) -> str:
+    return "\n".join(prepare(engine or replay("x"), Options(**options)).report)
+
+
+def test_A14_the_old_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse("--enable-reasoning")
+    assert "--reasoning-parser" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "1"])
+@pytest.mark.parametrize("flag", ["--default-chat-template-kwargs", "--reasoning-config"])
+def test_flags_with_bad_json(flag: str, text: str) -> None:
+    with pytest.raises(InvalidRequest, match=flag):
+        parse(flag, text)
+
+
+def test_flags() -> None:
+    options = parse(
+        "--reasoning-parser", "qwen3", "--thinking-token-budget", "7", "--chat-template", "unbraid"
+    )
+    assert (options.reasoning_parser, options.thinking_token_budget) == ("qwen3", 7)
+    with pytest.raises(InvalidRequest, match="can't be read"):
+        parse("--chat-template", "/nowhere/at/all")
+    with pytest.raises(InvalidRequest, match="--thinking-token-budget"):
+        parse("--thinking-token-budget", "-2")
+
+
+def test_B1_calls_of_another_family_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+
+    async def run(**options: Any) -> list[str]:
+        async with raw(replay(CALL), **options) as http:
+            body = {"messages": USER, "tools": [WEATHER], **NOT_THINKING}
+            for _ in range(2):
+                answer = (await http.post("/v1/chat/completions", json=body)).json()
+                assert answer["choices"][0]["message"]["content"] == CALL
+        texts = [record.message for record in caplog.records]
+        caplog.clear()
+        return texts
+
+    wrong, unset = asyncio.run(run(tool_call_parser="pythonic")), asyncio.run(run(tool_call_parser=None))
+    assert len(wrong) == len(unset) == 1
+    assert "hermes" in wrong[0]
+    assert "pythonic" in wrong[0]
+    assert "--tool-call-parser" in unset[0]
+    assert asyncio.run(run_own(caplog)) == []
+
+
+async def run_own(caplog: pytest.LogCaptureFixture) -> list[str]:
+    async with raw(replay(CALL)) as http:
+        await http.post("/v1/chat/completions", json={"messages": USER, **NOT_THINKING})
+    return [record.message for record in caplog.records]
+
+
+def test_B2_a_tool_parser_needs_no_other_switch() -> None:
+    assert prepare(replay("x"), Options(tool_call_parser="hermes")).tool_parser == "hermes"
+    with pytest.raises(InvalidRequest, match="--tool-call-parser"):
+        prepare(replay("x"), Options(enable_auto_tool_choice=True))
+
+    async def run() -> Any:
+        async with raw(replay("x"), tool_call_parser=None) as http:
+            body = {"messages": USER, "tools": [WEATHER], "tool_choice": "required"}
+            return await http.post("/v1/chat/completions", json=body)
+
+    answer = asyncio.run(run())
+    assert answer.status_code == 400
+    assert "--tool-call-parser" in answer.json()["error"]["message"]
+
+
+def test_B3_a_template_that_opens_thinking() -> None:
+    assert "no reasoning parser" in report(chat_template=OPENING)
+    assert "no reasoning parser" not in report(chat_template=OPENING, reasoning_parser="qwen3")
+    assert "no reasoning parser" not in report(chat_template=PLAIN)
+
+
+def test_B5_markers_that_are_not_in_the_vocabulary() -> None:
+    with pytest.raises(TokenizerMismatch) as refused:
+        prepare(replay("x", model="small"), Options(tool_call_parser="kimi_k2"))
+    assert isinstance(refused.value, TypeError)
+    for part in ("kimi_k2", "<|tool_calls_section_begin|>", "small", "hermes", "--markers text"):
+        assert part in str(refused.value)
+    assert "as text" in report(tool_call_parser="kimi_k2", markers="text")
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UnknownParser, match="hermes") as refused:
+        prepare(replay("x"), Options(tool_call_parser="herms"))
+    assert isinstance(refused.value, KeyError)
+    with pytest.raises(UnknownParser, match="qwen3"):
+        prepare(replay("x"), Options(reasoning_parser="qwen"))
+
+
+@pytest.mark.parametrize("name", ["none", "None", "NONE"])
+def test_none_is_unset(name: str) -> None:
+    assert prepare(replay("x"), Options(reasoning_parser=name)).reasoning_parser is None
+
+
+@pytest.mark.parametrize("pair", [("openai_gptoss", "hermes"), ("qwen3", "openai")])
+def test_a_wrong_pair_is_refused_with_the_fix(pair: tuple[str, str]) -> None:
+    with pytest.raises(
+        IncompatiblePair, match="--reasoning-parser openai_gptoss --tool-call-parser openai"
+    ) as refused:
+        prepare(replay("x", special=HARMONY), Options(reasoning_parser=pair[0], tool_call_parser=pair[1]))
+    assert isinstance(refused.value, TypeError)
+
+
+def test_gpt_oss_is_recognised() -> None:
+    setup = prepare(replay("x", special=HARMONY, chat_template=GPT_OSS), Options())
+    assert (setup.reasoning_parser, setup.tool_parser) == ("openai_gptoss", "openai")
+    assert "gpt-oss" in "\n".join(setup.report)
+
+
+def test_the_default_model() -> None:
+    engine = replay(
+        "x", special=("<|im_start|>", "<|im_end|>"), chat_template=PLAIN, dialects=("llguidance",)
+    )
+    text = report(engine, default_model=True, thinking_token_budget=256)
+    for part in (
+        "qwen3",
+        "hermes",
+        "unbraid's own",
+        "enable_thinking",
+        "ordinary text <think>",
+        "llguidance",
+        "256",
+    ):
+        assert part in text
+
+
+def test_the_report_names_special_tokens() -> None:
+    text = report(reasoning_parser="qwen3", tool_call_parser="hermes")
+    assert "special tokens <think> </think> <tool_call> </tool_call>" in text
+    assert "takes no grammar" in text
+    assert "tool_choice" in report()
+
+
+def test_a_template_without_tools() -> None:
+    other = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"
+    assert "doesn't show tools" in report(replay("x", chat_template=other), tool_call_parser="hermes")
+    with pytest.raises(InvalidRequest, match="--chat-template"):
+        prepare(replay("x", chat_template=None), Options())
+    with pytest.raises(InvalidRequest, match="no valid Jinja"):
+        prepare(replay("x"), Options(chat_template="{% if %}"))
+
+
+def test_the_end_of_thinking() -> None:
+    assert prepare(replay("x"), Options(reasoning_parser="qwen3")).end_text == "\n</think>\n\n"
+    config = {"reasoning_end_str": "\nEnough.</think>\n"}
+    assert prepare(replay("x"), Options(reasoning_config=config)).end_text == config["reasoning_end_str"]
+    with pytest.raises(InvalidRequest, match="reasoning_stop"):
+        prepare(replay("x"), Options(reasoning_config={"reasoning_stop": "x"}))
+    with pytest.raises(InvalidRequest, match="must be a text"):
+        prepare(replay("x"), Options(reasoning_config={"reasoning_end_str": 1}))
+
+
+def test_strict_levels() -> None:
+    assert prepare(replay("x"), Options(tool_strict_level="function")).strict_level == "function"
+    with pytest.raises(InvalidRequest, match="strict-level"):
+        prepare(replay("x"), Options(tool_strict_level="most"))
+
+
+def test_markers_of_the_helpers_are_known() -> None:
+    engine = replay("x")
+    assert all(engine.tokenizer.token_id(marker) for marker in MARKERS)
