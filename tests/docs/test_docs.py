@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from unbraid.formats import registry
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -46,6 +48,13 @@ class _Engine:
 
 
 @pytest.fixture
+def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registry that forgets what a page registers."""
+    for name in ("TOOL_PARSERS", "TOOL_ALIASES", "REASONING_PARSERS", "REASONING_ALIASES", "_tools", "_reasoning"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+
+
+@pytest.fixture
 def vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Modules with the names that the README imports from vLLM."""
     module = types.ModuleType("vllm")
@@ -57,7 +66,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", params)
 
 
-@pytest.mark.usefixtures("vllm")
+@pytest.mark.usefixtures("vllm", "_registry")
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
 def test_python_blocks_run(page: Path) -> None:
     """The Python blocks of a page run in order, in one namespace."""

@@ -1,0 +1,20 @@
+"""Hypothesis profiles: ``fast`` by default, ``fuzz`` (many more examples) with ``UNBRAID_FUZZ=1``.
+
+``UNBRAID_FORMATS`` names modules that register formats of their own, so that the laws run over them.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+
+settings.register_profile("fast", max_examples=30, **_COMMON)
+settings.register_profile("fuzz", max_examples=3000, **_COMMON)
+settings.load_profile("fuzz" if os.environ.get("UNBRAID_FUZZ") else "fast")
+
+for _module in filter(None, os.environ.get("UNBRAID_FORMATS", "").split(",")):
+    import_module(_module)
