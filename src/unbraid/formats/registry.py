@@ -7,7 +7,6 @@ itself.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
@@ -67,6 +66,8 @@ def reasoning_names() -> list[str]:
 
 
 def _unknown(kind: str, name: str, names: list[str]) -> UnknownParser:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(names)}"
     return UnknownParser(f"unknown {kind} parser {name!r}: {hint}", param=f"{kind}_parser")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,12 +20,17 @@ _ALPHANUMERIC = string.ascii_letters + string.digits
 
 def random_id() -> str:
     """An id as vLLM makes them: ``chatcmpl-tool-`` and 16 hexadecimal digits."""
-    return "chatcmpl-tool-" + secrets.token_hex(8)
+    return "chatcmpl-tool-" + os.urandom(8).hex()
 
 
 def nine_characters() -> str:
     """An id as Mistral's templates demand: nine alphanumeric characters."""
-    return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(9))
+    number = int.from_bytes(os.urandom(16), "big")
+    characters = []
+    for _ in range(9):
+        number, choice = divmod(number, len(_ALPHANUMERIC))
+        characters.append(_ALPHANUMERIC[choice])
+    return "".join(characters)
 
 
 @dataclass
