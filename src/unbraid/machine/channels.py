@@ -79,11 +79,14 @@ class ChannelMachine(CallMachine):
             yield from self.body(header, [*held, ended])
         else:
             self.header_only(text, ended, first)
+            if ended == "too long":
+                yield from self.body(Header(), [])
         yield from self.between()
 
     def header(self, held: list[str], first: bool) -> Generator[None, None, str]:
         """Hold a header's text; returns the marker behind it, ``refuted``, or "" at the end of the output."""
-        if first and (yield from self.is_plain_text()):
+        if first and (yield from self.is_plain_text(held)):
+            self.put_back("".join(held))
             return "refuted"
         at = self.i
         length = 0
@@ -95,9 +98,13 @@ class ChannelMachine(CallMachine):
             if counts is False or (found is not None and not counts and self.eof):
                 at = stop + 1
                 continue
+            whole_text = length + stop - self.i <= MAX_HEADER
+            stop = min(stop, self.i + MAX_HEADER - length)
             held.append(self.buf[self.i : stop])
             length += stop - self.i
             self.i = stop
+            if not whole_text:
+                return "too long"
             if counts and found is not None:
                 marker = found.group()
                 if marker == self.channels.start.text:
@@ -110,16 +117,19 @@ class ChannelMachine(CallMachine):
                 return marker
             if self.eof:
                 return ""
-            if length > MAX_HEADER:
-                return "too long"
             yield
             at = self.i
 
-    def is_plain_text(self) -> Generator[None, None, bool]:
-        """Whether the output begins with text that can be no header."""
+    def is_plain_text(self, held: list[str]) -> Generator[None, None, bool]:
+        """Whether the output begins with text that can be no header; white space before it is held."""
         starts = [
             one.text
-            for one in (self.channels.start, self.channels.channel, self.channels.constrain, self.channels.body)
+            for one in (
+                self.channels.start,
+                self.channels.channel,
+                self.channels.constrain,
+                self.channels.body,
+            )
         ]
         role = self.channels.role
         if not self.prefix.endswith(role):
@@ -128,7 +138,10 @@ class ChannelMachine(CallMachine):
             return False
         to = self.channels.to.strip(WHITE)
         while True:
-            rest = self.buf[self.i :].lstrip(WHITE)
+            text = self.buf[self.i :]
+            rest = text.lstrip(WHITE)
+            held.append(text[: len(text) - len(rest)])
+            self.i += len(text) - len(rest)
             options = [*starts, to, *(one.text for one in self.channels.ends), *self.channels.dropped]
             if any(rest.startswith(one) for one in options):
                 return False
@@ -238,7 +251,7 @@ class ChannelMachine(CallMachine):
             if self.eof:
                 self.mark("framing", len(white))
                 return
-            if found is None and not blank:
+            if not blank:
                 self.body_lane(strand, scan)
             yield
             at = self.i
@@ -256,9 +269,9 @@ class ChannelMachine(CallMachine):
         if not self.spans or self.spans[-1][0] != strand:
             return
         if strand == "reasoning":
-            self.set_lane(scan.plain, ReasoningDelta, self.reasoning_parts)
+            self.set_lane(scan.lane, ReasoningDelta, self.reasoning_parts)
         elif strand == "content":
-            self.set_lane(scan.plain, ContentDelta, self.content_parts)
+            self.set_lane(scan.lane, ContentDelta, self.content_parts)
 
     def ends_body(self, marker: str, at: int, route: Route) -> bool | None:
         """Whether a marker ends the body: another route's end does so only as a token or at the very end."""
@@ -318,9 +331,7 @@ class ChannelMachine(CallMachine):
         self.mark("markup", sum(len(text) for _, text in trial[:head]))
         text = "".join(text for _, text in trial[head:])
         self.note(why.code, self.pos, self.pos + len(text), why.expected)
-        self.buf = text + self.buf[self.i :]
-        self.base += self.i - len(text)
-        self.i = 0
+        self.put_back(text)
         yield from self.text_body("content", self.body_scan(route), route)
 
     def skip_body(self, route: Route, kind: str) -> Run:
@@ -364,6 +375,6 @@ def header_pieces(text: str, name: str) -> list[tuple[str, str]]:
     before, found, behind = text.rpartition(name)
     if not found:
         return [("markup", text)]
-    return [(kind, piece) for kind, piece in (("markup", before), ("name", name), ("markup", behind)) if piece]
-
-
+    return [
+        (kind, piece) for kind, piece in (("markup", before), ("name", name), ("markup", behind)) if piece
+    ]

@@ -5,15 +5,17 @@ A machine is one generator that is resumed when text arrives. It waits with a ba
 consumed with ``take``, in order, each character once, and what is not decided yet
 stays in ``buf`` (one bounded look-ahead) or in ``trial`` (a list of pieces).
 
-While a primitive waits in a plain run with nothing held it leaves a *lane*: a
-predicate for pieces that need no decision, and the event that they make. ``feed``
-then never resumes the generator.
+While a primitive waits in a plain run it leaves a *lane*: what tells of a piece that
+it needs no decision, and the event that it makes. ``feed`` then never resumes the
+generator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import NoReturn
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NoReturn
 
 from unbraid.errors import InvalidRequest
 from unbraid.events import (
@@ -25,6 +27,7 @@ from unbraid.events import (
     ToolCallStart,
 )
 from unbraid.machine.alignment import Alignment
+from unbraid.machine.lanes import Lane
 from unbraid.message import Diagnostic, Message, Span, ToolCall
 
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
@@ -78,8 +81,10 @@ class Machine:
         self.reason_given: str | None = None
         self.out: list[Event] = []
         self.alignment = alignment
-        self.lane: Callable[[str], object] | None = None
+        self.lane: Lane | None = None
+        self.look: Callable[[str], object] | None = None
         self.lane_event: Callable[[str], Event] = ContentDelta
+        self.lane_index = -1
         self.lane_parts: list[str] = []
         self.pos = 0
         self.spans: list[tuple[str, int, int | None]] = []
@@ -90,6 +95,7 @@ class Machine:
         self.call = Call()
         self.trial: Trial | None = None
         self.drafting = False
+        self.before_draft: tuple[int, ...] = ()
         self.draft_text: list[str] = []
         self.ready: list[Event] = []
         self.thinking = False
@@ -111,13 +117,13 @@ class Machine:
         """
         if token_ids is not None and self.alignment is not None:
             self.alignment.feed(token_ids)
-        lane = self.lane
-        if lane is not None and text and lane(text):
-            event = self.lane_event(text)
-            self.lane_parts.append(event.text)  # type: ignore[union-attr]
+        look = self.look
+        if look is not None and text and look(text) is None:
+            self.lane_parts.append(text)
             self.base += len(text)
             self.pos += len(text)
-            return [event]
+            index = self.lane_index
+            return [self.lane_event(text) if index < 0 else ToolCallArguments(index, text)]
         return self.slow(text)
 
     def slow(self, text: str) -> list[Event]:
@@ -126,14 +132,33 @@ class Machine:
             raise InvalidRequest("the stream is finished: start a new one with parser.stream()", param="text")
         if not isinstance(text, str):
             raise InvalidRequest(f"text must be a string, not {type(text).__name__}", param="text")
-        self.lane = None
         self.base += self.i
         self.buf = self.buf[self.i :] + text
         self.i = 0
+        lane = self.lane
+        if lane is not None:
+            stop = lane.near(self.buf)
+            if stop is not None:
+                return self.pass_near(lane, stop)
+            self.lane = self.look = None
         if self.drafting:
             self.draft_text.append(text)
         next(self.generator, None)
         return self.given()
+
+    def pass_near(self, lane: Lane, stop: int) -> list[Event]:
+        """Give out the text that is decided, ``stop`` characters; the rest is held in the buffer."""
+        text = self.buf[:stop]
+        self.i = stop
+        self.pos += stop
+        self.look = lane.look if stop == len(self.buf) else None
+        if lane.encode is not None:
+            text = lane.encode(text)
+        if not text:
+            return []
+        self.lane_parts.append(text)
+        index = self.lane_index
+        return [self.lane_event(text) if index < 0 else ToolCallArguments(index, text)]
 
     def given(self) -> list[Event]:
         """The events since the last call."""
@@ -141,7 +166,7 @@ class Machine:
             out, self.ready = self.ready, []
         else:
             out, self.out = self.out, []
-        return out
+        return out if len(out) < 2 else joined(out)
 
     def finish(self, finish_reason: str | None = "stop") -> list[Event]:
         """The output is over: return what it still proves. A second call returns nothing.
@@ -153,7 +178,7 @@ class Machine:
         self.finished = True
         self.finish_reason = finish_reason or "stop"
         self.reason_given = finish_reason
-        self.lane = None
+        self.lane = self.look = None
         self.eof = True
         for _ in self.generator:
             pass
@@ -162,17 +187,21 @@ class Machine:
     @property
     def message(self) -> Message:
         """The message so far; after ``finish`` it is the result."""
-        calls = [ToolCall(call.id, call.name, "".join(call.parts), call.proven) for call in self.calls]
+        pos, *lengths = self.decided()
+        spans, diagnostics, made, content, reasoning = (
+            results[:length] for results, length in zip(self.results(), lengths, strict=True)
+        )
+        calls = [ToolCall(call.id, call.name, "".join(call.parts), call.proven) for call in made]
         reason = self.reason_given
         if reason == "stop" and any(call.complete for call in calls):
             reason = "tool_calls"
         return Message(
-            reasoning="".join(self.reasoning_parts) or None,
-            content="".join(self.content_parts) or None,
+            reasoning="".join(reasoning) or None,
+            content="".join(content) or None,
             tool_calls=calls,
             finish_reason=reason,
-            diagnostics=sorted(self.diagnostics, key=lambda one: (one.start, one.end, one.code)),
-            spans=self.span_list(),
+            diagnostics=sorted(diagnostics, key=lambda one: (one.start, one.end, one.code)),
+            spans=span_list(spans, pos),
         )
 
     # -- text -----------------------------------------------------------------
@@ -187,6 +216,12 @@ class Machine:
             self.trial.append((kind, self.buf[start : self.i]))
         else:
             self.mark(kind, length)
+
+    def put_back(self, text: str) -> None:
+        """Text that was consumed, and not accounted for, is to be read again."""
+        self.buf = text + self.buf[self.i :]
+        self.base += self.i - len(text)
+        self.i = 0
 
     def mark(self, kind: str, length: int) -> None:
         """Account for ``length`` characters that were consumed before."""
@@ -221,22 +256,14 @@ class Machine:
         if not text:
             return
         self.reasoning_parts.append(text)
-        last = self.out[-1] if self.out else None
-        if type(last) is ReasoningDelta:
-            self.out[-1] = ReasoningDelta(last.text + text)
-        else:
-            self.out.append(ReasoningDelta(text))
+        self.out.append(ReasoningDelta(text))
 
     def content(self, text: str) -> None:
         """Give out content."""
         if not text:
             return
         self.content_parts.append(text)
-        last = self.out[-1] if self.out else None
-        if type(last) is ContentDelta:
-            self.out[-1] = ContentDelta(last.text + text)
-        else:
-            self.out.append(ContentDelta(text))
+        self.out.append(ContentDelta(text))
 
     def args(self, text: str) -> None:
         """Give out argument text of the call being read; held until it is announced."""
@@ -247,30 +274,23 @@ class Machine:
         if not text or call.dropped:
             return
         call.parts.append(text)
-        last = self.out[-1] if self.out else None
-        if type(last) is ToolCallArguments and last.index == call.index:
-            self.out[-1] = ToolCallArguments(call.index, last.text + text)
-        else:
-            self.out.append(ToolCallArguments(call.index, text))
+        self.out.append(ToolCallArguments(call.index, text))
 
-    def set_lane(self, test: Callable[[str], object], event: Callable[[str], Event], parts: list[str]) -> None:
-        """Let pieces that pass ``test`` through as one ``event`` each, until the next wait."""
+    def set_lane(self, lane: Lane, event: Callable[[str], Event], parts: list[str], index: int = -1) -> None:
+        """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
         if self.drafting or self.trial is not None:
             return
-        self.lane = test
+        self.lane = lane
+        self.look = lane.look if self.i == len(self.buf) else None
         self.lane_event = event
+        self.lane_index = index
         self.lane_parts = parts
 
-    def args_lane(self, test: Callable[[str], object], encode: Callable[[str], str] | None = None) -> None:
-        """The lane inside a value of the announced call; ``encode`` makes JSON text of a piece."""
+    def args_lane(self, lane: Lane) -> None:
+        """The lane inside a value of the announced call."""
         call = self.call
-        if not call.announced or call.dropped or not self.spans or self.spans[-1][0] != "arguments":
-            return
-        index = call.index
-        if encode is None:
-            self.set_lane(test, lambda text: ToolCallArguments(index, text), call.parts)
-        else:
-            self.set_lane(test, lambda text: ToolCallArguments(index, encode(text)), call.parts)
+        if call.announced and not call.dropped and self.spans and self.spans[-1][0] == "arguments":
+            self.set_lane(lane, ContentDelta, call.parts, call.index)
 
     # -- waiting --------------------------------------------------------------
 
@@ -354,10 +374,34 @@ class Machine:
 
     # -- results --------------------------------------------------------------
 
-    def span_list(self) -> list[Span]:
-        """The spans so far, closed at the position that is decided."""
-        ends = [*(start for _, start, _ in self.spans[1:]), self.pos]
-        return [
-            Span(kind, start, end, index)
-            for (kind, start, index), end in zip(self.spans, ends, strict=False)
-        ]
+    def snapshot(self) -> tuple[int, ...]:
+        """How far every list of results goes."""
+        return (self.pos, *(len(results) for results in self.results()))
+
+    def results(self) -> tuple[list[Any], ...]:
+        """The lists that the message is made of."""
+        return (self.spans, self.diagnostics, self.calls, self.content_parts, self.reasoning_parts)
+
+    def decided(self) -> tuple[int, ...]:
+        """How far the results go that can't be taken back."""
+        return self.before_draft if self.drafting else self.snapshot()
+
+
+def joined(events: list[Event]) -> list[Event]:
+    """The same events, neighbours of one strand joined."""
+    out: list[Event] = []
+    for kind, run in groupby(events, type):
+        if kind is ReasoningDelta or kind is ContentDelta:
+            out.append(kind("".join(event.text for event in run)))  # type: ignore[union-attr]
+        elif kind is ToolCallArguments:
+            for index, of_call in groupby(run, attrgetter("index")):
+                out.append(ToolCallArguments(index, "".join(event.text for event in of_call)))
+        else:
+            out += run
+    return out
+
+
+def span_list(spans: list[tuple[str, int, int | None]], pos: int) -> list[Span]:
+    """The spans that begin at these places, the last one closed at ``pos``."""
+    ends = [start for _, start, _ in spans[1:]] + [pos]
+    return [Span(kind, start, end, index) for (kind, start, index), end in zip(spans, ends, strict=False)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Literal
+from typing import Literal
 
 from unbraid.events import ContentDelta, Event, ReasoningDelta
 from unbraid.machine.calls import CallMachine
 from unbraid.machine.core import Call, Run
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import WHITE, Space
+from unbraid.syntax import MAX_WHITE, WHITE, Space
 
 __all__ = ["TagMachine", "split_tail"]
 
@@ -80,8 +80,7 @@ class TagMachine(CallMachine):
             if found is None:
                 if self.eof:
                     return None
-                if not self.white:
-                    self.text_lane(scan, strand)
+                self.text_lane(scan, strand)
                 yield
                 at = self.i
                 continue
@@ -94,6 +93,7 @@ class TagMachine(CallMachine):
             elif not self.eof:
                 verdict = None
             if verdict is None and not self.eof:
+                self.text_lane(scan, strand)
                 yield
                 at = self.i
             else:
@@ -145,14 +145,18 @@ class TagMachine(CallMachine):
         self.mark(strand, len(text))
 
     def text_lane(self, scan: Scanner, strand: str) -> None:
-        """Let plain pieces through."""
+        """Let plain pieces through; short white space goes back to where the lane holds it."""
+        if self.drafting or len(self.white) > 1 or len("".join(self.white)) > MAX_WHITE:
+            return
         event: Callable[[str], Event]
         if strand == "reasoning":
             event, parts = ReasoningDelta, self.reasoning_parts
         else:
             event, parts = ContentDelta, self.content_parts
         if self.spans and self.spans[-1][0] == strand and not (strand == "content" and self.blank):
-            self.set_lane(scan.plain, event, parts)
+            if self.white:
+                self.put_back(self.take_white())
+            self.set_lane(scan.text_lane, event, parts)
 
     def take_white(self) -> str:
         """The white space that is held, no longer held."""
@@ -201,8 +205,7 @@ class TagMachine(CallMachine):
             yield from self.label_and_lead(True)
             return
         if self.state.label:
-            self.buf = white + self.buf[self.i :]
-            self.base, self.i = self.base + self.i - len(white), 0
+            self.put_back(white)
             yield from self.label_and_lead(True)
             return
         lead = 0
@@ -310,7 +313,7 @@ class TagMachine(CallMachine):
         assert self.setup.reasoning is not None
         white = self.take_white()
         start = self.at()
-        undo = self.snapshot()
+        undo = self.before_draft = self.snapshot()
         self.ready, self.out = self.out, []
         self.drafting = True
         self.draft_text = [self.buf[self.i :]]
@@ -350,19 +353,11 @@ class TagMachine(CallMachine):
             self.strand("reasoning", body)
         return False
 
-    def snapshot(self) -> tuple[int, ...]:
-        """How far every list of results goes."""
-        return (self.pos, *(len(results) for results in self.results()))
-
     def restore(self, snapshot: tuple[int, ...]) -> None:
         """Forget the results since ``snapshot``."""
         self.pos = snapshot[0]
         for results, length in zip(self.results(), snapshot[1:], strict=True):
             del results[length:]
-
-    def results(self) -> tuple[list[Any], ...]:
-        """The lists that a draft may have added to."""
-        return (self.spans, self.diagnostics, self.calls, self.content_parts, self.reasoning_parts)
 
     def hide_closer(self, close: Scanner, checked: int) -> tuple[str, bool]:
         """Cut the buffer in front of the closer of thinking, or of what may become one."""
