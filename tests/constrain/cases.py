@@ -1,0 +1,138 @@
+"""The formats under test: their other half, their markers, tools, and the parser in each start state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unbraid import Parser
+from unbraid.formats import reasoning_format, tool_format
+from unbraid.formats.registry import TOOL_PARSERS
+from unbraid.machine.setup import literals
+from unbraid.syntax import Channels, Reasoning, Tools
+
+PARTNERS = {
+    "deepseek_v3": "deepseek_r1",
+    "deepseek_v31": "deepseek_v3",
+    "gemma4": "gemma4",
+    "glm45": "glm45",
+    "glm47": "glm47",
+    "hermes": "qwen3",
+    "kimi_k2": "kimi_k2",
+    "llama3_json": "granite",
+    "llama4_pythonic": None,
+    "mistral": "mistral",
+    "openai": "openai_gptoss",
+    "pythonic": None,
+    "qwen3_coder": "qwen3",
+}
+PAIRS = [(PARTNERS.get(name), name) for name in sorted(TOOL_PARSERS)]
+STATES = ("open", "output", "optional", "off")
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 20},
+        "unit": {"enum": ["c", "f", None]},
+        "note": {"type": ["string", "null"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+        "place": {"$ref": "#/$defs/place"},
+        "any_of": {
+            "anyOf": [{"type": "integer", "minimum": 10}, {"type": "string", "pattern": "^[a-z]{1,3}$"}]
+        },
+        "flag": {"type": "boolean"},
+    },
+    "required": ["city", "days"],
+    "$defs": {
+        "place": {
+            "type": "object",
+            "properties": {"x": {"type": "number"}, "name": {"type": "string", "maxLength": 4}},
+            "required": ["x"],
+        }
+    },
+}
+
+
+def function(name: str, parameters: Any = None, strict: bool | None = None) -> dict[str, Any]:
+    """A tool in OpenAI's shape."""
+    inner: dict[str, Any] = {"name": name}
+    if parameters is not None:
+        inner["parameters"] = parameters
+    if strict is not None:
+        inner["strict"] = strict
+    return {"type": "function", "function": inner}
+
+
+TOOLS = [
+    function("weather", WEATHER, True),
+    function("weather_now", {"type": "object", "properties": {"zone": {"type": "string"}, "b": {}}}),
+    function("ping", None, True),
+]
+
+
+def halves(reasoning: str | None, tool: str) -> tuple[Reasoning | Channels | None, Tools | Channels]:
+    """The declarations of a pair."""
+    return (reasoning_format(reasoning) if reasoning else None), tool_format(tool)
+
+
+def markers(reasoning: str | None, tool: str, special: bool | None = None) -> tuple[str, ...]:
+    """The markers of a pair; ``special`` True: only what its tokenizers hold as one token."""
+    found: list[Any] = []
+    for half in halves(reasoning, tool):
+        if isinstance(half, Channels):
+            found += [half.start, half.channel, half.constrain, half.body, *half.ends]
+        elif isinstance(half, Reasoning):
+            found += [half.open, half.close]
+        elif half is not None:
+            found += literals(half.call.parts)
+            found += [half.section.open, half.section.close] if half.section else []
+    kept = [one for one in found if special is None or one.special == special]
+    return tuple(dict.fromkeys(spelling for one in kept for spelling in one.spellings))
+
+
+def states(reasoning: str | None) -> tuple[str, ...]:
+    """The start states of thinking that a reasoning half can have."""
+    return ("off",) if reasoning is None else STATES
+
+
+def parser(reasoning: str | None, tool: str, state: str, **options: Any) -> Parser:
+    """The parser whose prompt leaves thinking in ``state``."""
+    half = reasoning_format(reasoning) if reasoning else None
+    prompt = ""
+    if isinstance(half, Reasoning):
+        if state == "open":
+            prompt = half.open.text + half.label
+        elif state == "closed":
+            prompt = half.open.text + half.label + half.close.text
+    if isinstance(half, Channels):
+        prompt = f"{half.start.text}{half.role}"
+        if state == "open":
+            prompt += f"{half.channel.text}analysis{half.body.text}"
+    return Parser(reasoning, tool, prompt=prompt, constrained=True, **options)
+
+
+def thinking_of(reasoning: str | None, tool: str, state: str, text: str) -> tuple[str, str]:
+    """Where the grammar ends the thinking of an output: the thinking, and the rest."""
+    if reasoning is None or state in ("off", "closed"):
+        return "", text
+    half, tools = halves(reasoning, tool)
+    if isinstance(half, Channels):
+        head = f"{half.channel.text}analysis{half.body.text}"
+        if state != "open":
+            if not text.startswith(head):
+                return "", text
+            text = text[len(head) :]
+        inside, _, rest = text.partition("<|end|>")
+        return inside, rest.removeprefix(f"{half.start.text}{half.role}")
+    assert isinstance(half, Reasoning)
+    if state != "open":
+        stripped = text.lstrip(" \n")
+        opener = next((one for one in half.open.spellings if stripped.startswith(one)), None)
+        if opener is None:
+            return "", text
+        text = stripped[len(opener) :].removeprefix(half.label)
+    ends = [(text.find(one), one, True) for one in half.close.spellings]
+    if half.tools_inside == "end" and isinstance(tools, Tools) and tools.section:
+        ends.append((text.find(tools.section.open.text), tools.section.open.text, False))
+    at, marker, consumed = min(end for end in ends if end[0] >= 0)
+    return text[:at], text[at + (len(marker) if consumed else 0) :]

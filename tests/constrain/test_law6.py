@@ -1,0 +1,135 @@
+"""Law 6: every text that a grammar accepts parses into what the grammar meant."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.constrain.cases import PAIRS, TOOLS, WEATHER, function, markers, parser, states, thinking_of
+from tests.constrain.helpers import vocabulary, walk
+from unbraid.constrain import constrain
+from unbraid.message import Message
+
+FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
+WALKS = 200 if FUZZ else 20
+CHOICES: dict[str, dict[str, Any]] = {
+    "required": {"tool_choice": "required"},
+    "named": {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+    "auto": {"tool_choice": "auto"},
+    "single": {"tool_choice": "required", "parallel_tool_calls": False},
+}
+BITS = ("weather", "weather_now", "ping", "city", "days", '": "', "{", "\n", " ", '"}', "null", "[", "12")
+SCHEMAS = {
+    "weather": {**WEATHER, "additionalProperties": False},
+    "weather_now": {"type": "object"},
+    "ping": {"type": "object", "maxProperties": 0},
+}
+ODD = {"duplicate_key"}
+
+
+def check(message: Message, choice: str, thinking: str, rest: str, text: str) -> None:
+    """What must hold of the message of an accepted text."""
+    assert (message.reasoning or "").strip() == thinking.strip(), text
+    assert {one.code for one in message.diagnostics} <= ODD, (message.diagnostics, text)
+    for call in message.tool_calls:
+        assert call.complete, text
+        arguments = json.loads(call.arguments)
+        assert isinstance(arguments, dict), text
+        jsonschema.validate(arguments, SCHEMAS[call.name])
+    count = len(message.tool_calls)
+    if choice == "auto":
+        assert count <= 16, text
+        assert rest.strip().startswith((message.content or "").strip()) or "<|message|>" in rest, text
+        if not count and "<|message|>" not in rest:
+            assert (message.content or "").strip() == rest.strip(), text
+    else:
+        assert 1 <= count <= (16 if choice == "required" else 1), text
+        assert message.content is None or "<|message|>" in rest, text
+    if choice == "named":
+        assert message.tool_calls[0].name == "weather", text
+
+
+def cases() -> list[Any]:
+    found = []
+    for reasoning, tool in PAIRS:
+        for choice in CHOICES:
+            for state in states(reasoning):
+                for by in ("text", "tokens"):
+                    if choice == "single" and (state != "off" or by == "tokens") and not FUZZ:
+                        continue
+                    found.append(
+                        pytest.param(reasoning, tool, choice, state, by, id=f"{tool}-{choice}-{state}-{by}")
+                    )
+    return found
+
+
+@pytest.mark.parametrize(("reasoning", "tool", "choice", "state", "by"), cases())
+def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, state: str, by: str) -> None:
+    special = markers(reasoning, tool, special=True if tool not in ("hermes", "glm45") else None)
+    words = vocabulary(special if by == "tokens" else ())
+    options = CHOICES[choice]
+    tokenizer = words.table if by == "tokens" else None
+    constraint = constrain(
+        reasoning, tool, tools=TOOLS, **options, thinking=state, tokenizer=tokenizer, max_string=6
+    )
+    assert constraint is not None
+    lark = constraint.lark()
+    reader = parser(
+        reasoning, tool, state, tools=TOOLS, **options, tokenizer=tokenizer, markers=constraint.markers
+    )
+    fragments = [*markers(reasoning, tool), *BITS, *OPENERS]
+    done = seed = 0
+    while done < WALKS:
+        seed += 1
+        assert seed < 12 * WALKS, f"{done} of {seed} walks ended"
+        ids = walk(lark, words, seed, fragments=fragments, bias=(0.0, 0.3, 0.6)[seed % 3])
+        if ids is None:
+            continue
+        done += 1
+        text = words.decode(ids)
+        thinking, rest = thinking_of(reasoning, tool, state, text)
+        message = reader.parse(text)
+        check(message, choice, thinking, rest, text)
+        if by == "tokens":
+            stream = reader.stream()
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            for token_id in ids:
+                stream.feed(decoder.decode(words.tokens[token_id]), [token_id])
+            stream.finish("stop")
+            check(stream.message, choice, thinking, rest, text)
+
+
+OPENERS = (
+    "<tool_call>",
+    "</think>",
+    "<think>",
+    "[TOOL_CALLS]",
+    '{"name": "weather"',
+    "[ping()]",
+    "<|im_end|>",
+)
+
+
+def test_the_walk_finds_a_wrong_grammar() -> None:
+    """A grammar that ends a raw value at its first closer only is caught: the check is not empty."""
+    lark = (
+        'start: "<tool_call>\\n<function=weather_now>\\n<parameter=zone>\\n" V "\\n</function>\\n</tool_call>"\n'
+        'V: (/(?s:.*)/ & ~/(?s:.*)<\\/parameter>(?s:.*)/) "</parameter>"\n'
+    )
+    reader = parser(None, "qwen3_coder", "off", tools=TOOLS, tool_choice="required")
+    words = vocabulary()
+    fragments = ["</parameter>", "\n<parameter=zone>", "\n</function>", "\n</tool_call>"]
+    wrong = 0
+    for seed in range(100):
+        ids = walk(lark, words, seed, fragments=fragments, bias=0.6)
+        if ids is not None:
+            (call,) = reader.parse(words.decode(ids)).tool_calls or [None]
+            value = words.decode(ids).partition("zone>\n")[2].rpartition("\n</function>")[0]
+            meant = value.removesuffix("</parameter>").removesuffix("\n")
+            wrong += call is None or json.loads(call.arguments or "{}").get("zone") != meant
+    assert wrong > 5
