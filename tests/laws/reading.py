@@ -1,0 +1,90 @@
+"""Reading an output in pieces, and folding its events with every promise of the stream checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.support.hostile import Piece
+from unbraid import (
+    ContentDelta,
+    Event,
+    Message,
+    Parser,
+    ReasoningDelta,
+    ToolCall,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+KINDS = {
+    "reasoning",
+    "content",
+    "name",
+    "id",
+    "arguments",
+    "framing",
+    "markup",
+    "noise",
+    "unfinished",
+    "broken",
+    "dropped",
+}
+
+
+@dataclass
+class Fold:
+    """What a client builds from events; wrong or contradicting events fail at once."""
+
+    reasoning: str = ""
+    content: str = ""
+    calls: list[ToolCall] = field(default_factory=list)
+    ended: list[bool] = field(default_factory=list)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take the next events."""
+        for event in events:
+            if isinstance(event, ReasoningDelta):
+                assert event.text, "an empty delta of reasoning"
+                self.reasoning += event.text
+            elif isinstance(event, ContentDelta):
+                assert event.text, "an empty delta of content"
+                self.content += event.text
+            elif isinstance(event, ToolCallStart):
+                assert event.index == len(self.calls), "indexes are 0, 1, 2, …"
+                assert event.name
+                assert event.id
+                assert len(self.ended) == len(self.calls), "a call begins before the last one ended"
+                self.calls.append(ToolCall(event.id, event.name, "", False))
+            elif isinstance(event, ToolCallArguments):
+                assert event.text, "an empty delta of arguments"
+                assert event.index == len(self.calls) - 1 == len(self.ended), "arguments outside their call"
+                call = self.calls[-1]
+                self.calls[-1] = ToolCall(call.id, call.name, call.arguments + event.text, False)
+            else:
+                assert isinstance(event, ToolCallEnd)
+                assert event.index == len(self.calls) - 1 == len(self.ended), "an end without its call"
+                self.ended.append(event.complete)
+                call = self.calls[-1]
+                self.calls[-1] = ToolCall(call.id, call.name, call.arguments, event.complete)
+
+    def matches(self, message: Message) -> None:
+        """The events said what the message says."""
+        assert (self.reasoning or None) == message.reasoning
+        assert (self.content or None) == message.content
+        assert self.calls == message.tool_calls
+
+
+def read(parser: Parser, pieces: Iterable[Piece | str], finish: str | None = "stop") -> tuple[Message, Fold]:
+    """Feed pieces to a fresh stream; the message, and what its events folded to."""
+    stream = parser.stream()
+    fold = Fold()
+    for piece in pieces:
+        text, ids = (piece, None) if isinstance(piece, str) else piece
+        fold.add(stream.feed(text, ids))
+    fold.add(stream.finish(finish))
+    assert len(fold.ended) == len(fold.calls), "a call never ended"
+    message = stream.message
+    fold.matches(message)
+    return message, fold
