@@ -83,15 +83,15 @@ def walk(
     *,
     fragments: Sequence[str] = (),
     bias: float = 0.3,
-    finish_after: int = 60,
     limit: int = 1500,
 ) -> list[int] | None:
     """A random output of the grammar, as ids; None if the walk did not end in time.
 
-    ``fragments`` are texts that are tried whole with probability ``bias``; after
-    ``finish_after`` steps they, and what closes values, are tried first.
+    ``fragments`` are texts that are tried whole with probability ``bias``; after a random
+    number of steps they, and what closes values, are tried first.
     """
     rng = random.Random(seed)
+    finish_after = rng.choice((40, 120, 300))
     match = matcher(lark, words)
     pieces = [words.encode(one) for one in fragments]
     closers = [words.encode(one) for one in ('"', "'", "}", "]", ")", '<|"|>', "0", "\n")]

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.constrain.cases import PAIRS, TOOLS, WEATHER, function, markers, parser, states, thinking_of
+from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
 from tests.constrain.helpers import vocabulary, walk
 from unbraid.constrain import constrain
 from unbraid.message import Message
@@ -24,6 +24,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     "single": {"tool_choice": "required", "parallel_tool_calls": False},
 }
 BITS = ("weather", "weather_now", "ping", "city", "days", '": "', "{", "\n", " ", '"}', "null", "[", "12")
+KEYS = tuple(
+    form.format(key)
+    for key in (*WEATHER["properties"], "x", "name")
+    for form in (', "{}": ', "<arg_key>{}</arg_key>", "<parameter={}>", ",{}:", ", {}=", '{{"{}":')
+)
 SCHEMAS = {
     "weather": {**WEATHER, "additionalProperties": False},
     "weather_now": {"type": "object"},
@@ -82,7 +87,7 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, sta
     reader = parser(
         reasoning, tool, state, tools=TOOLS, **options, tokenizer=tokenizer, markers=constraint.markers
     )
-    fragments = [*markers(reasoning, tool), *BITS, *OPENERS]
+    fragments = [*markers(reasoning, tool), *BITS, *OPENERS, *KEYS]
     done = seed = 0
     while done < WALKS:
         seed += 1
@@ -118,7 +123,8 @@ OPENERS = (
 def test_the_walk_finds_a_wrong_grammar() -> None:
     """A grammar that ends a raw value at its first closer only is caught: the check is not empty."""
     lark = (
-        'start: "<tool_call>\\n<function=weather_now>\\n<parameter=zone>\\n" V "\\n</function>\\n</tool_call>"\n'
+        'start: "<tool_call>\\n<function=weather_now>\\n<parameter=zone>\\n" V '
+        '"\\n</function>\\n</tool_call>"\n'
         'V: (/(?s:.*)/ & ~/(?s:.*)<\\/parameter>(?s:.*)/) "</parameter>"\n'
     )
     reader = parser(None, "qwen3_coder", "off", tools=TOOLS, tool_choice="required")

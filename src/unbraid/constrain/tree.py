@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Union
 
 __all__ = [
     "Alt",
@@ -121,7 +120,7 @@ class Repeat:
     most: int
 
 
-Node = Union[Text, Marker, Space, Run, Regex, Json, Ref, Seq, Alt, Repeat]
+Node = Text | Marker | Space | Run | Regex | Json | Ref | Seq | Alt | Repeat
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,13 @@ class Typed:
     def refuse(self, what: str, path: str) -> Unsupported:
         return Unsupported(f"{self.where}{path}: {what}", param=self.where + path)
 
+    def held(self, make: Callable[[], Node], path: str) -> Node:
+        """What ``make`` makes; its refusal gets the path."""
+        try:
+            return make()
+        except Unsupported as problem:
+            raise self.refuse(problem.message, path) from None
+
     # -- any value ------------------------------------------------------------
 
     def shared(self, key: str, make: Callable[[], Node]) -> Node:
@@ -110,6 +117,7 @@ class Typed:
 
     def branch(self, parts: Conjunction, path: str) -> list[Node]:
         """The values of one branch, by kind."""
+        self.refuse_words(parts, path)
         listed = members(parts)
         branch = Branch(parts)
         if listed is not None:
@@ -134,11 +142,18 @@ class Typed:
             return self.number(kind, parts, path)
         if kind == "string":
             least, most, pattern = self.string_bounds(parts, path)
-            return self.notation.string(least, most, pattern)
+            return self.held(lambda: self.notation.string(least, most, pattern), path)
         key = json.dumps([kind, *parts], sort_keys=True)
         if kind == "array":
             return self.shared(key, lambda: self.array(parts, path))
         return self.shared(key, lambda: seq(Text("{"), self.entries(parts, path), Text("}")))
+
+    def refuse_words(self, parts: Conjunction, path: str) -> None:
+        """Refuse keywords that the walk doesn't know how to hold."""
+        for part in parts:
+            for word in _REFUSED:
+                if word in part:
+                    raise self.refuse(f"{word} can't be held in this format", path)
 
     def word(self, value: Any) -> Node:
         node = self.notation.literal(value)
@@ -243,10 +258,7 @@ class Typed:
 
     def check(self, parts: Conjunction, path: str) -> None:
         """Refuse what no order of keys can hold."""
-        for part in parts:
-            for word in _REFUSED:
-                if word in part:
-                    raise self.refuse(f"{word} can't be held in this format", path)
+        self.refuse_words(parts, path)
         free = extra_schema(parts) is not None and not declared(parts)
         least = max((_whole(part.get("minProperties"), 0) for part in parts), default=0)
         most = min((_whole(part.get("maxProperties"), MOST) for part in parts), default=MOST)

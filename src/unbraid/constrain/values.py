@@ -184,6 +184,8 @@ class _Pairs:
     def value(self, schema: Any, slot: Slot, path: str) -> Node:
         """A raw value that is read as one of ``schema``, and its closer."""
         branches = list(expand(self.tool.parameters, schema))
+        for parts in branches:
+            self.typed.refuse_words(parts, path)
         containers = bool({"object", "array"} & set(slot.kinds))
         open_strings = [parts for parts in branches if self.any_string(parts)]
         if open_strings and not containers:
@@ -258,7 +260,7 @@ class _Pairs:
         pad = self.part.pad
         if pattern is not None:
             forbidden = "".join(sorted(set(self.first + (WHITE + "{[(" if containers else ""))))
-            text = Regex(whole(pattern, forbidden), least, most)
+            text = self.typed.held(lambda: Regex(whole(pattern, forbidden), least, most), path)
             return seq(Text(pad), text, Text(pad), self.close)
         if containers:
             raise self.typed.refuse("a bounded string beside objects or lists", path)

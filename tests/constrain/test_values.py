@@ -1,0 +1,207 @@
+"""Values of every kind of schema, in every notation: what may be written is read as something valid."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.constrain.cases import function, markers, parser
+from tests.constrain.helpers import accepts, vocabulary, walk
+from unbraid.constrain import constrain
+from unbraid.errors import Unsupported
+
+TREE = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
+}
+VALUES: dict[str, Any] = {
+    "string": {"type": "string"},
+    "nullable": {"type": ["string", "null"]},
+    "openapi-nullable": {"type": "integer", "nullable": True},
+    "integer": {"type": "integer"},
+    "bounded-integer": {"type": "integer", "minimum": -3, "exclusiveMaximum": 12},
+    "number": {"type": "number"},
+    "bounded-number": {"type": "number", "minimum": 0.5, "maximum": 2},
+    "boolean": {"type": "boolean"},
+    "null": {"type": "null"},
+    "enum": {"type": "string", "enum": ["a", "ab", "1", "true", " x", "é"]},
+    "mixed-enum": {"enum": ["a", 1, None, True, 2.5]},
+    "number-enum": {"type": "integer", "enum": [1, 10, 100]},
+    "const": {"const": "only"},
+    "const-number": {"const": 7},
+    "lengths": {"type": "string", "minLength": 2, "maxLength": 4},
+    "least": {"type": "string", "minLength": 3},
+    "pattern": {"type": "string", "pattern": "^[A-Z]{2}-\\d+$"},
+    "pattern-inside": {"type": "string", "pattern": "b+c"},
+    "pattern-choice": {"type": "string", "pattern": "^a|b$"},
+    "date": {"type": "string", "format": "date"},
+    "strings": {"type": "array", "items": {"type": "string"}},
+    "two": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 3},
+    "tuple": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False},
+    "any-array": {"type": "array"},
+    "any-object": {"type": "object"},
+    "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "nested": {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "b-c": {"type": ["integer", "null"]},
+            "d": {"enum": ["x", 3]},
+        },
+        "required": ["a"],
+        "additionalProperties": False,
+    },
+    "optional-only": {
+        "type": "object",
+        "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}},
+        "additionalProperties": False,
+    },
+    "open-object": {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": True},
+    "string-or-object": {"anyOf": [OBJECT, {"type": "string"}]},
+    "types-with-object": {"type": ["object", "string", "array"], "required": ["q"], "minItems": 1},
+    "integer-or-string": {"anyOf": [{"type": "integer", "minimum": 10}, {"type": "string"}]},
+    "integer-or-short": {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 2}]},
+    "one-of": {"oneOf": [{"type": "boolean"}, {"type": "null"}, {"const": "auto"}]},
+    "all-of": {"allOf": [{"type": "integer"}, {"minimum": 3}, {"maximum": 30}]},
+    "untyped": {},
+    "described": {"description": "anything"},
+    "ref": {"$ref": "#/$defs/t"},
+}  # fmt: skip
+TOOLS = {
+    "hermes": "hermes",
+    "qwen3_coder": "qwen3_coder",
+    "glm47": "glm47",
+    "gemma4": "gemma4",
+    "pythonic": "pythonic",
+}
+BITS = (
+    '"',
+    '"]',
+    '{"a": ',
+    "[",
+    "null",
+    "true",
+    "12",
+    "\n",
+    "{",
+    '<|"|>',
+    "'",
+    "</parameter>",
+    "\n<parameter=v>",
+    "kids",
+    "a",
+)
+
+
+def schema_of(value: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"v": value}, "required": ["v"], "$defs": {"t": TREE}}
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_values_are_valid(tool: str, name: str) -> None:
+    schema = schema_of(VALUES[name])
+    tools = [function("f", schema, True)]
+    before = copy.deepcopy(tools)
+    constraint = constrain(
+        None, tool, tools=tools, tool_choice="required", parallel_tool_calls=False, max_string=5
+    )
+    assert constraint is not None
+    assert tools == before
+    reader = parser(None, tool, "off", tools=tools, tool_choice="required")
+    words = vocabulary()
+    done = seed = 0
+    seen = set()
+    while done < 12:
+        seed += 1
+        assert seed < 200
+        ids = walk(
+            constraint.lark(), words, seed, fragments=[*markers(None, tool), *BITS], bias=(0.0, 0.5)[seed % 2]
+        )
+        if ids is None:
+            continue
+        done += 1
+        text = words.decode(ids)
+        message = reader.parse(text)
+        assert message.diagnostics == [], text
+        (call,) = message.tool_calls
+        assert call.complete, text
+        seen.add(call.arguments)
+        jsonschema.validate(json.loads(call.arguments), {**schema, "additionalProperties": False})
+    assert seen
+
+
+RAW = {
+    "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=v>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "glm47": "<tool_call>f<arg_key>v</arg_key><arg_value>{}</arg_value></tool_call>",
+    "hermes": '<tool_call>\n{{"name": "f", "arguments": {{"v": {}}}}}\n</tool_call>',
+    "pythonic": "[f(v={})]",
+    "gemma4": "<|tool_call>call:f{{v:{}}}<tool_call|>",
+}
+ACCEPTED = {
+    ("qwen3_coder", "string"): ["", "a\n\nb", "{", "</b>"],
+    ("qwen3_coder", "nullable"): ["null", "text"],
+    ("qwen3_coder", "integer"): ["3", "-12"],
+    ("qwen3_coder", "enum"): ["a", "ab", "é"],
+    ("qwen3_coder", "nested"): ['{"a": "x"}', '{"a":"x","b-c":null,"d":3}'],
+    ("qwen3_coder", "string-or-object"): ['{"a": 1}', "text"],
+    ("qwen3_coder", "strings"): ['["\\u003cb>"]', "[]"],
+    ("qwen3_coder", "pattern"): ["AB-12"],
+    ("glm47", "lengths"): ["abcd"],
+    ("glm47", "mixed-enum"): ["a", "1", "null", "true", "2.5"],
+    ("hermes", "lengths"): ['"abc"'],
+    ("pythonic", "nested"): ["{'a': 'x', 'd': 3}"],
+    ("pythonic", "nullable"): ["None", "'x'", '"it\'s"'],
+    ("pythonic", "tuple"): ["[1, 'x']"],
+    ("gemma4", "nested"): ['{a:<|"|>x<|"|>,d:3}', '{a:<|"|>x<|"|>,b-c:null}'],
+    ("gemma4", "boolean"): ["true", "false"],
+}
+REJECTED = {
+    ("qwen3_coder", "string"): ["a</parameter>", "a\n<parameter=w>\nb", "\n</function>"],
+    ("qwen3_coder", "integer"): ["x", "3.5", '"3"'],
+    ("qwen3_coder", "enum"): ["b", "A"],
+    ("qwen3_coder", "nested"): ["{}", '{"a": 3}', '{"a": "x", "z": 1}', '{"a": "</parameter>"}'],
+    ("qwen3_coder", "string-or-object"): ['{"b": 1}', " [1]"],
+    ("glm47", "lengths"): ["a", "abcde"],
+    ("glm47", "string"): ["x</arg_value>", "x</tool_call>"],
+    ("hermes", "lengths"): ['"a"', "3"],
+    ("pythonic", "nested"): ["{'a': 3}", "{'d': 3}"],
+    ("pythonic", "nullable"): ["3", "'"],
+    ("gemma4", "string"): ["x", "3", '<|"|>a<|"|>b<|"|>'],
+}
+
+
+@pytest.mark.parametrize(("tool", "name"), sorted({*ACCEPTED, *REJECTED}))
+def test_spellings(tool: str, name: str) -> None:
+    tools = [function("f", schema_of(VALUES[name]), True)]
+    constraint = constrain(None, tool, tools=tools, tool_choice="required")
+    assert constraint is not None
+    for value in ACCEPTED.get((tool, name), ()):
+        assert accepts(constraint.lark(), RAW[tool].format(value)), value
+    for value in REJECTED.get((tool, name), ()):
+        assert not accepts(constraint.lark(), RAW[tool].format(value)), value
+
+
+@pytest.mark.parametrize(
+    ("tool", "schema", "param"),
+    [
+        ("qwen3_coder", schema_of({"type": "string", "pattern": "(?=a)b"}), ".v"),
+        ("glm47", schema_of({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}), ".v"),
+        ("pythonic", {"type": "object", "properties": {"a-b": {}}, "required": ["a-b"]}, ".a-b"),
+        ("glm47", {"type": "object", "properties": {"a<b": {}}, "required": ["a<b"]}, ".a<b"),
+        ("hermes", {"type": "string"}, ".type"),
+        ("glm47", schema_of({"type": "string", "minLength": 3, "maxLength": 1}), ".v"),
+        ("gemma4", schema_of({"not": {"type": "string"}}), ".v"),
+        ("glm47", schema_of({"type": "string", "not": {"const": "a"}}), ".v"),
+    ],
+)
+def test_what_cannot_be_held_names_its_place(tool: str, schema: Any, param: str) -> None:
+    tools = [function("other"), function("f", schema, True)]
+    with pytest.raises(Unsupported) as caught:
+        constrain(None, tool, tools=tools, tool_choice="required")
+    assert (caught.value.param or "").startswith("tools[1].function.parameters")
+    assert (caught.value.param or "").endswith(param)
