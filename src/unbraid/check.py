@@ -53,33 +53,28 @@ def check_tokenizer(
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
     """
     found: list[Finding] = []
-    for half in _distinct(reasoning_parser, tool_parser):
+    for half in dict.fromkeys(one for one in halves(reasoning_parser, tool_parser) if one is not None):
+        required = _required(half)
         for marker in _markers(half):
             if marker.special and all(tokenizer.token_id(one) is None for one in marker.spellings):
-                found.append(_missing(marker, tokenizer))
+                found.append(_missing(marker, tokenizer, marker in required))
         ends = half.dropped
         if ends and all(tokenizer.token_id(one) is None for one in ends):
-            found.append(
-                Finding(
-                    "warning",
-                    "turn_end_missing",
-                    ends[0],
-                    f"none of the turn ends {', '.join(ends)} is a token of this tokenizer",
-                    "an end that the model writes in another spelling would be content",
-                )
-            )
+            message = f"none of the turn ends {', '.join(ends)} is a token of this tokenizer"
+            hint = "an end that the model writes in another spelling would be content"
+            found.append(Finding("warning", "turn_end_missing", ends[0], message, hint))
     if any(one.severity == "error" for one in found):
-        found += _suggestion(fits(tokenizer), "the tokenizer holds the markers of", "other_family")
+        found += _suggestion(fits(tokenizer), "the tokenizer holds the markers of")
     return list(dict.fromkeys(found))
 
 
-def _missing(marker: Lit, tokenizer: Tokenizer) -> Finding:
+def _missing(marker: Lit, tokenizer: Tokenizer, required: bool) -> Finding:
     text = marker.text
     try:
         ids = tokenizer.encode(text)
     except ValueError:
         ids = []
-    severity: Literal["error", "warning"] = "warning" if marker.optional else "error"
+    severity: Literal["error", "warning"] = "error" if required else "warning"
     hint = "check that the parser is the one of this model"
     if len(ids) > 1:
         message = f"{text} is not one token here, it is split into {len(ids)}"
@@ -96,17 +91,21 @@ def fits(tokenizer: Tokenizer) -> list[str]:
     A format without special markers is named if its openers are tokens; one without
     any marker never is.
     """
-    return _fitting(lambda text: tokenizer.token_id(text) is not None, ends=True)
+
+    def held(text: str) -> bool:
+        return tokenizer.token_id(text) is not None
+
+    return sorted(
+        {
+            name
+            for name, half in _all_halves()
+            if _all_there(_required(half), held) and (not half.dropped or any(map(held, half.dropped)))
+        }
+    )
 
 
-def _fitting(has: Callable[[str], bool], *, ends: bool) -> list[str]:
-    found = []
-    for name, half in _all_halves():
-        asked = _required(half)
-        ended = not ends or not half.dropped or any(map(has, half.dropped))
-        if asked and ended and all(any(map(has, marker.spellings)) for marker in asked):
-            found.append(name)
-    return sorted(set(found))
+def _all_there(markers: list[Lit], held: Callable[[str], bool]) -> bool:
+    return bool(markers) and all(any(map(held, marker.spellings)) for marker in markers)
 
 
 # ---------------------------------------------------------------- templates
@@ -127,21 +126,44 @@ def check_template(
     reasoning, tools, channels = halves(reasoning_parser, tool_parser)
     source = template_source.replace("\\n", "\n")
     found = _opening(reasoning, channels, source)
-    for half in (channels, tools):
-        missing = [marker for marker in _required(half) if not any(one in source for one in marker.spellings)]
-        if half is not None and missing:
-            found.append(
-                Finding(
-                    "warning",
-                    "marker_not_in_template",
-                    missing[0].text,
-                    f"the template never writes {missing[0].text}",
-                    "a template that renders no calls says nothing about them",
-                )
-            )
-            names = [name for name in _fitting(source.__contains__, ends=False) if name in tool_names()]
-            found += _suggestion(names, "the template holds the markers of", "other_family")
+    if reasoning is not None and not any(one in source for one in reasoning.close.spellings):
+        found += _unwritten(reasoning.close, source, "reasoning")
+    half = channels or tools
+    if half is not None:
+        asked = _in_template(half)
+        missing = [one for one in asked if not any(spelling in source for spelling in one.spellings)]
+        if missing:
+            found += _unwritten(missing[0], source, "tools")
+        elif isinstance(half, Tools):
+            found += _more_exact(half, asked, source)
     return found
+
+
+def _unwritten(marker: Lit, source: str, kind: str) -> list[Finding]:
+    """A template without a marker, and the formats of which it has all."""
+    message = f"the template never writes {marker.text}"
+    hint = "a template that renders no calls or no thinking says nothing about them"
+    names = [name for name, half in _all_halves(kind) if _all_there(_in_template(half), source.__contains__)]
+    found = [Finding("warning", "marker_not_in_template", marker.text, message, hint)]
+    return found + _suggestion(names, "the template holds the markers of")
+
+
+def _more_exact(half: Tools, asked: list[Lit], source: str) -> list[Finding]:
+    """Formats whose markers are all in the template too, and more than this one's."""
+    own = {one.text for one in asked}
+    names = []
+    for name, other in _all_halves("tools"):
+        markers = _in_template(other)
+        if (
+            other is not half
+            and own < {one.text for one in markers}
+            and _all_there(markers, source.__contains__)
+        ):
+            names.append(name)
+    if not names:
+        return []
+    message = f"the template holds all markers of {', '.join(names)}, this parser's among them"
+    return [Finding("warning", "other_family", "", message, "try one of these names")]
 
 
 def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
@@ -211,22 +233,18 @@ def _no_parser(text: str) -> Finding:
 # ---------------------------------------------------------------- declarations
 
 
-def _suggestion(names: list[str], what: str, code: str) -> list[Finding]:
+def _suggestion(names: list[str], what: str) -> list[Finding]:
     if not names:
         return []
-    return [Finding("info", code, "", f"{what} {', '.join(names)}", "try one of these names")]
+    return [Finding("info", "other_family", "", f"{what} {', '.join(names)}", "try one of these names")]
 
 
-def _distinct(reasoning_parser: str | None, tool_parser: str | None) -> list[Half]:
-    return [half for half in halves(reasoning_parser, tool_parser) if half is not None]
-
-
-def _all_halves() -> Iterator[tuple[str, Half]]:
-    """Every format that can be loaded, under each of its names."""
-    for name in reasoning_names():
+def _all_halves(kind: str | None = None) -> Iterator[tuple[str, Half]]:
+    """Every format that can be loaded, under each of its names; of one ``kind``, or both."""
+    for name in reasoning_names() if kind != "tools" else ():
         with suppress(BrokenFormat):
             yield name, reasoning_format(name)
-    for name in tool_names():
+    for name in tool_names() if kind != "reasoning" else ():
         with suppress(BrokenFormat):
             yield name, tool_format(name)
 
@@ -241,21 +259,32 @@ def _markers(half: Half) -> list[Lit]:
     return [*section, *literals(half.call.parts)]
 
 
-def _required(half: Half | None) -> list[Lit]:
-    """What must be there for a half to fit: its special markers, else its openers."""
-    if half is None:
-        return []
+def _required(half: Half) -> list[Lit]:
+    """The markers that must be tokens for a half to fit: its special ones, else its openers."""
     if isinstance(half, Tools):
-        written = [
-            *([half.section.open, half.section.close] if half.section else []),
-            *_written(half.call.parts),
-        ]
-        special = [one for one in written if one.special and not one.optional]
-        return special or written[:1]
-    markers = _markers(half)
+        section = [half.section.open, half.section.close] if half.section else []
+        special = [one for one in (*section, *_everywhere(half.call.parts)) if one.special]
+        return special or _written(half.call.parts)[:1]
+    markers = [one for one in _markers(half) if not (isinstance(half, Channels) and one is half.constrain)]
     return [one for one in markers if one.special] or markers
 
 
+def _in_template(half: Half) -> list[Lit]:
+    """The markers that a template of this format writes."""
+    required = _required(half)
+    if isinstance(half, Tools) and not any(one.special for one in required):
+        return _written(half.call.parts)
+    return required
+
+
+def _everywhere(parts: tuple[Part, ...]) -> list[Lit]:
+    """The markers that stand in every call."""
+    return [one for one in parts if isinstance(one, Lit) and not one.optional]
+
+
 def _written(parts: tuple[Part, ...]) -> list[Lit]:
-    """The markers of a call that stand in every call."""
-    return literals(tuple(part for part in parts if not isinstance(part, Choice)))
+    """The markers of a call in its canonical spelling."""
+    found: list[Lit] = []
+    for part in parts:
+        found += _written(part.options[0]) if isinstance(part, Choice) else literals((part,))
+    return found

@@ -57,8 +57,11 @@ def every_marker() -> list[str]:
     return sorted(found)
 
 
-WORDS = ["the", "weather", "in", "Oslo", "is", "fine", "x < y", "a[0]", "f(x)", "if a: b", "café", "日本", "😀", "3", "-",
-         "e.g.", "don't", '"quoted"', "{", "}", "<b>", "100%", "C:\\dir", "&amp;"]  # fmt: skip
+WORDS = ["the", "weather", "in", "Oslo", "is", "fine", "x < y", "a[0]", "f(x)", "if a: b", "café",
+         "日本", "😀", "3", "-", "e.g.", "don't", '"quoted"', "{", "}", "<b>", "100%", "C:\\dir", "&amp;"]  # fmt: skip
+SCRAPS = [" ", "\n", "\t", "\r\n", "\n\n", "{", "}", "[", "]", '"', "'", "\\", ",", ":", "<", ">", "a", "3",
+          "true", "None", "\x00", "\x0b", "\u2028", "é", "😀", '{"name": "f", "arguments": {}}', "f(a=1)",
+          "thought\n"]  # fmt: skip
 
 ordinary_text = st.lists(
     st.tuples(st.sampled_from(WORDS), st.sampled_from([" ", " ", " ", "\n", ", ", ". "])),
@@ -70,13 +73,11 @@ hostile_text = st.lists(
     st.one_of(
         st.sampled_from(every_marker()),
         st.sampled_from(every_marker()).flatmap(lambda one: st.integers(0, len(one)).map(lambda n: one[:n])),
-        st.sampled_from([" ", "\n", "\t", "\r\n", "\n\n", "{", "}", "[", "]", '"', "'", "\\", ",", ":", "<", ">", "a", "3",
-                         "true", "None", "\x00", "\x0b", "\u2028", "é", "😀", '{"name": "f", "arguments": {}}',
-                         "f(a=1)", "thought\n"]),
+        st.sampled_from(SCRAPS),
         st.text(max_size=3),
     ),
     max_size=8,
-).map("".join)  # fmt: skip
+).map("".join)
 
 any_text = st.one_of(ordinary_text, hostile_text, st.text(max_size=20))
 

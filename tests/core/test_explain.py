@@ -1,0 +1,106 @@
+"""The explainer: every format has a page and data, made from its declaration."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.messages import markers_of
+from unbraid import UnknownParser
+from unbraid.explain import describe, explain
+from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
+from unbraid.syntax import Channels, Reasoning, Tools
+
+NAMES = sorted({*reasoning_names(), *tool_names()})
+SECTIONS = [
+    "Grammar",
+    "Markers",
+    "Framing",
+    "Cut and enforced",
+    "What can't be written",
+    "Examples",
+    "States",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_has_a_page(name: str) -> None:
+    page = explain(name)
+    assert page.startswith(f"# {name}\n")
+    for section in SECTIONS:
+        assert f"\n## {section}\n" in page
+    assert ("\n## Thinking\n" in page) == (describe(name)["reasoning"] is not None)
+    assert ("\n## Calls\n" in page) == (describe(name)["tools"] is not None)
+    assert "stateDiagram-v2" in page
+    assert page.count("````text") >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_marker_is_on_the_page(name: str) -> None:
+    page = explain(name).replace("\\|", "|")
+    halves = [reasoning_format(name)] if name in reasoning_names() else []
+    halves += [tool_format(name)] if name in tool_names() else []
+    for half in halves:
+        texts = markers_of(half) - set(getattr(half, "turns", ())) - set(getattr(half, "dropped", ()))
+        for text in texts:
+            assert text.strip() in page or text.replace("\n", "⏎") in page or json.dumps(text)[1:-1] in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_is_plain_and_complete(name: str) -> None:
+    data = json.loads(json.dumps(describe(name)))
+    assert data["name"] == name
+    if data["reasoning"]:
+        assert {
+            "names",
+            "models",
+            "markers",
+            "opened_by",
+            "switch",
+            "default",
+            "ends_early",
+            "cut_policy",
+        } <= data["reasoning"].keys()
+    if data["tools"]:
+        assert {"names", "models", "markers", "ids", "calls_per_turn", "cut_policy", "enforced"} <= data[
+            "tools"
+        ].keys()
+        assert set(data["tools"]["enforced"]) == {"none", "auto", "required", "named"}
+
+
+def test_a_half_is_described_as_declared() -> None:
+    half = describe("qwen3")["reasoning"]
+    assert half["names"] == ["qwen3"]
+    assert half["opened_by"] == "either"
+    assert half["switch"] == {"names": ["enable_thinking"], "null": "on"}
+    assert half["default"] == "on"
+    assert half["ends_early"] == {"tools_inside": "draft", "ends_at": ["<tool_call>"]}
+    assert half["framing"]["after"] == {"text": "\n\n", "tolerates": "less of it"}
+    assert describe("glm45")["reasoning"]["switch"]["null"] == "off"
+
+
+def test_aliases_and_both_halves() -> None:
+    assert describe("qwen3_json")["tools"]["names"] == ["hermes", "qwen3_json"]
+    assert describe("hermes")["reasoning"] is None
+    both = describe("kimi_k2")
+    assert isinstance(reasoning_format("kimi_k2"), Reasoning)
+    assert isinstance(tool_format("kimi_k2"), Tools)
+    assert both["reasoning"]
+    assert both["tools"]["ids"] == "written by the model: functions.{name}:{index}"
+    assert isinstance(tool_format("openai"), Channels)
+    assert describe("openai")["reasoning"]["names"] == ["openai_gptoss"]
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(UnknownParser, match="known names"):
+        explain("no_such_format")
+
+
+def test_the_grammar_is_drawn_from_the_parts() -> None:
+    page = explain("hermes")
+    assert 'call     = "<tool_call>" , ws , ( "{" , "name"' in page
+    assert "`<tool_call>` | opens a call" in page
+    assert 'thinking = "<think>" , [ "\\n" ] , TEXT , [ "\\n" ] , "</think>" , [ "\\n\\n" ] ;' in explain(
+        "qwen3"
+    )
