@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tests.support.hostile import Piece
+from tests.support.hostile import Piece, splits
 from unbraid import (
     ContentDelta,
     Event,
@@ -88,3 +88,35 @@ def read(parser: Parser, pieces: Iterable[Piece | str], finish: str | None = "st
     message = stream.message
     fold.matches(message)
     return message, fold
+
+
+def read_every_way(
+    parser: Parser, text: str, finish: str | None = "stop", *, ids: list[Piece] | None = None
+) -> Message:
+    """Read an output whole and in splits (with ``ids``: in these pieces); all must agree."""
+    if ids is None:
+        whole = parser.parse(text, finish_reason=finish)
+        for pieces in ([text], *splits(text, 7)):
+            assert _comparable(read(parser, pieces, finish)[0]) == _comparable(whole), pieces
+        return whole
+    assert text == "".join(piece for piece, _ in ids)
+    every = [one for _, some in ids for one in some or ()]
+    whole = parser.parse(text, token_ids=every, finish_reason=finish)
+    assert _comparable(read(parser, ids, finish)[0]) == _comparable(whole)
+    ahead: list[Piece] = [("", every), *((char, None) for char in text)]
+    assert _comparable(read(parser, ahead, finish)[0]) == _comparable(whole)
+    return whole
+
+
+def _comparable(message: Message) -> Message:
+    """The message without ids that are made at random."""
+    return replace(message, tool_calls=[replace(call, id="") for call in message.tool_calls])
+
+
+Calls = list[tuple[str, str]]
+
+
+def strands(message: Message) -> tuple[str | None, str | None, Calls]:
+    """Reasoning, content, and name and arguments of each call that is complete."""
+    calls = [(call.name, call.arguments) for call in message.tool_calls if call.complete]
+    return message.reasoning, message.content, calls

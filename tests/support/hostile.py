@@ -287,7 +287,8 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
     out: list[str] = []
     for part in parts:
         if isinstance(part, Lit):
-            if not (part.optional and choose.random() < 0.5):
+            left_out = not part.written if isinstance(choose, First) else choose.random() < 0.5
+            if not (part.optional and left_out):
                 out.append(choose.choice(part.spellings))
         elif isinstance(part, Ws):
             out.append(choose.choice((part.text, part.text, "", " ", "\n")))
@@ -595,3 +596,85 @@ def token_splits(tokens: Tokenised, seed: int) -> list[list[Piece]]:
         ahead.append((texts[n] if n >= 0 else "", given))
     found.append(ahead)
     return found
+
+
+# -- well-behaved outputs, composed from the declarations ------------------------
+
+
+def matched_pairs() -> list[Pair]:
+    """Every tools half with a reasoning half of its own family, or of one that knows its opener."""
+    found: list[Pair] = []
+    for tools in TOOLS:
+        ranked = sorted(
+            ((_match(reasoning_format(one), tool_format(tools)), one) for one in REASONING), reverse=True
+        )
+        found += [Pair(one, tools) for score, one in ranked[:1] if score > 1]
+    return found
+
+
+def halves(pair: Pair) -> tuple[Any, Any]:
+    """The two declarations of a pair, None for a half that is not named."""
+    return (
+        reasoning_format(pair.reasoning) if pair.reasoning else None,
+        tool_format(pair.tools) if pair.tools else None,
+    )
+
+
+def open_prompt(half: Reasoning | Channels) -> str:
+    """The end of a prompt whose template opens thinking."""
+    if isinstance(half, Channels):
+        return f"{half.start.text}{half.role}{half.channel.text}analysis{half.body.text}"
+    return f"{turn_prompt(half)}{half.open.text}{half.label}{half.lead.text}"
+
+
+def turn_prompt(half: Reasoning | Channels) -> str:
+    """The end of a prompt that only begins the turn."""
+    if isinstance(half, Channels):
+        return half.start.text + half.role
+    return half.turns[0] if half.turns else "\n"
+
+
+def thought(half: Reasoning | Channels, text: str, *, opener: bool = True) -> str:
+    """Thinking as the model writes it, up to where its answer begins."""
+    if isinstance(half, Channels):
+        opening = f"{half.channel.text}analysis{half.body.text}" if opener else ""
+        return f"{opening}{text}{half.ends[0].text}{half.start.text}{half.role}"
+    opening = f"{half.open.text}{half.label}{half.lead.text}" if opener else ""
+    return f"{opening}{text}{half.trail.text}{half.close.text}{half.after.text}"
+
+
+def answer(half: Any, text: str) -> str:
+    """An answer as the model writes it, behind thinking or without."""
+    if isinstance(half, Channels):
+        return f"{half.channel.text}final{half.body.text}{text}"
+    return text
+
+
+def native_call(pair: Pair, name: str, arguments: dict[str, Any]) -> str:
+    """One call as the model writes it, at the start of its turn or behind thinking."""
+    half = halves(pair)[1]
+    text = write_call(half, name, arguments, First())
+    return text.removeprefix(half.start.text + half.role) if isinstance(half, Channels) else text
+
+
+def native_calls(pair: Pair, *calls: tuple[str, dict[str, Any]]) -> str:
+    """Several calls of one turn."""
+    half = halves(pair)[1]
+    if isinstance(half, Channels):
+        return (half.start.text + half.role).join(native_call(pair, *call) for call in calls)
+    if len(calls) > 1 and any(isinstance(part, PythonCalls) for part in half.call.parts):
+        inner = ", ".join(native_call(pair, *call)[1:-1] for call in calls)
+        return f"[{inner}]"
+    texts = [write_parts(half.call.parts, name, arguments, First()) for name, arguments in calls]
+    text = half.between.text.join(texts)
+    return half.section.open.text + text + half.section.close.text if half.section else text
+
+
+def tools_of(*names: str, **properties: Any) -> list[dict[str, Any]]:
+    """Tools in OpenAI's shape, all with the same properties."""
+    schema = {"type": "object", "properties": properties}
+    return [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
+
+
+CITY = {"city": {"type": "string"}, "days": {"type": "integer"}}
+WEATHER = tools_of("get_weather", "get_time", **CITY)
