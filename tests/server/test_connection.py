@@ -26,7 +26,7 @@ def get(path: str, headers: dict[str, str] | None = None, **options: Any) -> htt
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("given", [None, "Bearer wrong", "secret", "bearer secret", "Bearer secret "])
+@pytest.mark.parametrize("given", [None, "Bearer wrong", "secret", "bearer secret", "Bearer secret2"])
 def test_a_wrong_key(given: str | None) -> None:
     headers = {} if given is None else {"authorization": given}
     answer = get("/v1/models", headers, api_key="secret")

@@ -22,6 +22,9 @@ from unbraid.wire.errors import ApiError
 
 __all__ = ["Budget", "Job", "check_model", "plan"]
 
+MAX_WHITE = 8
+"""White space in a row that a grammar allows; formats write two characters at most."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -43,6 +46,7 @@ class Job:
     parser: Parser
     generation: Generation
     budget: Budget | None
+    foreign_ends: frozenset[int]
     alias: bool
 
     @property
@@ -95,6 +99,7 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
         parser=parser,
         generation=generation,
         budget=None if limit is None or setup.end_text is None else Budget(limit, setup.end_text, after),
+        foreign_ends=setup.foreign_ends,
         alias=setup.alias,
     )
 
@@ -182,6 +187,7 @@ def _constrain(ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking:
         response_schema=ask.schema,
         tokenizer=engine.tokenizer,
         markers=setup.markers,
+        max_white=MAX_WHITE,
         max_string=setup.max_string,
     )
     if made is None:

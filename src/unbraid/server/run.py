@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from unbraid.engines.base import Chunk, Engine
@@ -13,6 +13,7 @@ from unbraid.engines.budget import with_thinking_budget
 from unbraid.errors import EngineError, UnbraidError
 from unbraid.events import Event
 from unbraid.message import Message
+from unbraid.server.ending import without_end
 from unbraid.server.meter import TokenMeter
 from unbraid.server.plan import Job, seeded
 from unbraid.stream import Stream
@@ -79,8 +80,11 @@ async def run(
     meter = TokenMeter(engine.tokenizer)
     seen: list[str] = []
     try:
-        async with _closing(_generate(job, engine, parsed, index)) as chunks:
-            async for chunk in chunks:
+        async with (
+            _closing(_generate(job, engine, parsed, index)) as chunks,
+            aclosing(without_end(chunks, job.foreign_ends)) as ending,
+        ):
+            async for chunk in ending:
                 ids = chunk.token_ids or await _ids(engine, chunk.text)
                 meter.feed(chunk.text, ids)
                 seen.append(chunk.text)

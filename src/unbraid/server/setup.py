@@ -19,7 +19,9 @@ class Setup:
 
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
-    ``reasoning_content`` to answers. ``report`` says all this to whoever starts the server.
+    ``reasoning_content`` to answers. ``switches`` are the template variables that turn
+    thinking on and off, ``foreign_ends`` tokens that end a turn and are unknown to the formats.
+    ``report`` says all this to whoever starts the server.
     """
 
     template: ChatTemplate
@@ -37,4 +39,5 @@ class Setup:
     trust_template: bool = False
     alias: bool = False
     switches: tuple[str, ...] = ()
+    foreign_ends: frozenset[int] = frozenset()
     report: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.parser import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
-from unbraid.server.vocabulary import check_markers, markers
+from unbraid.server.vocabulary import check_markers, foreign_ends, markers
 from unbraid.syntax import Channels, Reasoning
 
 __all__ = ["prepare"]
@@ -68,6 +68,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         trust_template=options.trust_request_chat_template,
         alias=options.reasoning_content_alias,
         switches=reasoning.switch.names if reasoning else (),
+        foreign_ends=foreign_ends(pair.reasoning, pair.tools, engine),
     )
     return _with_report(setup, engine, pair, where, odd)
 

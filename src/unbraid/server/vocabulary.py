@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import cache
 
 from unbraid.check import check_tokenizer
+from unbraid.engines.base import Engine
 from unbraid.errors import TokenizerMismatch, UnbraidError
-from unbraid.formats.registry import TOOL_PARSERS, tool_format
+from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.setup import call_openers, literals
-from unbraid.parser import halves
+from unbraid.parser import Parser, halves
 from unbraid.syntax import Channels, Lit
 from unbraid.tokens import Tokenizer
 
-__all__ = ["check_markers", "markers", "openers"]
+__all__ = ["check_markers", "foreign_ends", "markers", "openers"]
 
 SHORTEST_OPENER = 5
+TURN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<end_of_turn>", "<eos>", "</s>")
 
 
 def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
@@ -51,6 +53,30 @@ def check_markers(
         f"{'; '.join(others) or errors[0].hint}; --markers text reads markers as text",
         param="tokenizer",
     )
+
+
+def foreign_ends(reasoning_parser: str | None, tool_parser: str | None, engine: Engine) -> frozenset[int]:
+    """The tokens of a model that end a turn in its template or in any family, but not in this pair's."""
+    own = {text for one in markers(reasoning_parser, tool_parser) for text in one.spellings}
+    own.update(Parser(reasoning_parser, tool_parser).plan.stop)
+    texts = {*_turn_ends(), str(engine.template_variables.get("eos_token", ""))} - own - {""}
+    ids = map(engine.tokenizer.token_id, texts)
+    return frozenset(token_id for token_id in ids if token_id is not None)
+
+
+@cache
+def _turn_ends() -> frozenset[str]:
+    found = set(TURN_ENDS)
+    for kind, name in (
+        *(("reasoning", one) for one in REASONING_PARSERS),
+        *(("tool", one) for one in TOOL_PARSERS),
+    ):
+        try:
+            half = reasoning_format(name) if kind == "reasoning" else tool_format(name)
+        except UnbraidError:
+            continue
+        found.update(half.dropped)
+    return frozenset(found)
 
 
 @cache
