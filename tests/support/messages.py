@@ -58,7 +58,8 @@ def every_marker() -> list[str]:
 
 
 WORDS = ["the", "weather", "in", "Oslo", "is", "fine", "x < y", "a[0]", "f(x)", "if a: b", "café",
-         "日本", "😀", "3", "-", "e.g.", "don't", '"quoted"', "{", "}", "<b>", "100%", "C:\\dir", "&amp;"]  # fmt: skip
+         "日本", "😀", "3", "-", "e.g.", "don't", '"quoted"', "{", "}", "<b>", "100%", "C:\\dir",
+         "&amp;"]  # fmt: skip
 SCRAPS = [" ", "\n", "\t", "\r\n", "\n\n", "{", "}", "[", "]", '"', "'", "\\", ",", ":", "<", ">", "a", "3",
           "true", "None", "\x00", "\x0b", "\u2028", "é", "😀", '{"name": "f", "arguments": {}}', "f(a=1)",
           "thought\n"]  # fmt: skip
