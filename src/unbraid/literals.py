@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring as _encode_basestring
 
-__all__ = ["DEPTH", "WHITE", "bare", "escape_surrogates", "integer_text", "json_kind", "number_text",
-           "python_to_json", "quote"]  # fmt: skip
+__all__ = ["DEPTH", "WHITE", "bare", "escape", "escape_surrogates", "integer_text", "json_kind",
+           "number_text", "python_to_json", "quote"]  # fmt: skip
 
 DEPTH = 512
 """Containers nested deeper than this are not read."""
@@ -33,6 +33,12 @@ def escape_surrogates(json: str) -> str:
 def quote(text: str) -> str:
     """The JSON string of ``text``: non-ASCII kept, control characters and lone surrogates escaped."""
     return escape_surrogates(_encode_basestring(text))
+
+
+def escape(text: str) -> str:
+    """The inside of the JSON string of ``text``."""
+    quoted = _encode_basestring(text)
+    return (quoted if quoted.isascii() else escape_surrogates(quoted))[1:-1]
 
 
 # ---------------------------------------------------------------- numbers and bare words

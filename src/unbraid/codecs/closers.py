@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from unbraid.literals import escape
+from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import MAX_WHITE, WHITE, Choice, Lit, Pairs, Part
 
@@ -18,8 +19,8 @@ class Closers:
     """The texts that may end a value, and what must follow each for it to count.
 
     ``consumed`` are the value's own closers, the others end it without being
-    read. ``after`` is what may stand behind the last pair. ``plain`` matches, with
-    fullmatch, text in which no closer can begin.
+    read. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
+    value through.
     """
 
     scan: Scanner
@@ -28,7 +29,26 @@ class Closers:
     key_char: re.Pattern[str]
     consumed: frozenset[str]
     after: tuple[str, ...]
-    plain: Callable[[str], object]
+
+    @cached_property
+    def lane(self) -> Lane:
+        """The lane in a value that is a string."""
+        return Lane(re.compile(f"[{self.scan.first}{UNSAFE}]").search, self.decided, escape)
+
+    def decided(self, text: str) -> int | None:
+        """How much of ``text`` belongs to the value; None when a closer that counts stands in it."""
+        at = 0
+        while True:
+            found = self.scan.search(text, at)
+            if found is None:
+                return len(text)
+            closer = found.group()
+            if closer not in self.scan.markers:
+                return found.start()
+            counts = self.confirmed(text, closer, found.end(), False)
+            if counts is not False:
+                return None if counts else found.start()
+            at = found.start() + 1
 
     def confirmed(self, text: str, closer: str, end: int, ended: bool) -> bool | None:
         """Whether the closer that ends at ``text[end]`` counts; None while that is open."""
@@ -73,7 +93,9 @@ def _literals(parts: tuple[Part, ...]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def closers(part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropped: tuple[str, ...]) -> Closers:
+def closers(
+    part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropped: tuple[str, ...]
+) -> Closers:
     """The table for the values of ``part``.
 
     ``rest`` is what the template writes behind the pairs, ``openers`` what begins
@@ -91,11 +113,6 @@ def closers(part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropp
         else:
             later = behind[behind.index(bare) + 1 :] if bare in behind else []
             follow[early] = (*later, *dropped) if later else (*openers, *dropped)
-    first = "".join(sorted({re.escape(one.lstrip("\n")[0]) for one in follow}))
-    if any(one.startswith("\n") for one in follow):
-        plain = rf"[^{first}\n]*(?:\n+[^{first}\n]+)*"
-    else:
-        plain = rf"[^{first}]*"
     return Closers(
         scan=scanner(tuple(follow)),
         follow=follow,
@@ -103,5 +120,4 @@ def closers(part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropp
         key_char=re.compile(part.key_chars),
         consumed=frozenset(own),
         after=(*behind, *openers),
-        plain=re.compile(plain).fullmatch,
     )

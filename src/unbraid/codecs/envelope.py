@@ -126,5 +126,3 @@ def read_arguments(m: CallMachine) -> Run:
     elif not char:
         raise Cut
     m.fail("not_a_call", "a JSON object")
-
-

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from unbraid.codecs.json_text import nothing_here
+from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
+from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
 from unbraid.schema import Slot, bare, quote
@@ -21,6 +24,12 @@ __all__ = ["read_gemma"]
 KEY = r"[^:{}\[\],<>]"
 BARE = re.compile(r"[^,{}\[\]()<]*")
 CLOSERS = {"{": "}", "(": ")", "[": "]"}
+
+
+@lru_cache(maxsize=16)
+def _lane(quote_marker: str) -> Lane:
+    scan = scanner((quote_marker,))
+    return Lane(re.compile(f"[{scan.first}{UNSAFE}]").search, scan.decided, escape)
 
 
 class Frame:
@@ -61,7 +70,7 @@ class GemmaReader:
         self.m = m
         self.quote = quote_marker
         self.scan = scanner((quote_marker,))
-        self.plain = re.compile(f"[^{re.escape(quote_marker[0])}]*").fullmatch
+        self.lane = _lane(quote_marker)
         self.stack: list[Frame] = []
         self.muted = -1
 
@@ -212,7 +221,7 @@ class GemmaReader:
                 continue
             if stop > m.i:
                 if pieces is None:
-                    m.args(quote(m.buf[m.i : stop])[1:-1])
+                    m.args(escape(m.buf[m.i : stop]))
                 else:
                     pieces.append(m.buf[m.i : stop])
                 m.take(stop - m.i, self.kind)
@@ -221,8 +230,8 @@ class GemmaReader:
                 return
             if m.eof:
                 raise Cut
-            if found is None and pieces is None:
-                m.args_lane(self.plain, lambda text: quote(text)[1:-1])
+            if pieces is None:
+                m.args_lane(self.lane)
             yield
             at = m.i
 

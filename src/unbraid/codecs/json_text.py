@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from unbraid.machine.core import Cut, Run
+from unbraid.machine.lanes import lane_of
 from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, Json
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ NUMBER_CHARS = re.compile(r"[-+.0-9eE]*")
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 ESCAPE_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 LITERALS = {"t": "true", "f": "false", "n": "null"}
-body_only = BODY.fullmatch
+LANE = lane_of(_BODY, r"\\(?:u[0-9a-fA-F]{0,3})?", r'"\\\x00-\x1f')
 
 
 def _number(text: str) -> int:
@@ -188,8 +189,8 @@ def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: in
                 continue
         elif m.eof:
             raise Cut
-        elif own:
-            m.args_lane(body_only)
+        if own:
+            m.args_lane(LANE)
         yield
 
 
@@ -257,9 +258,7 @@ def value(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
         state = "next"
 
 
-def read_key(
-    m: CallMachine, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int
-) -> Run:
+def read_key(m: CallMachine, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int) -> Run:
     """Read a key; a second one of the same name in the arguments themselves is noted."""
     start = m.at()
     pieces: list[str] = []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from unbraid.codecs.closers import Closers, closers
+from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.names import read_chars
 from unbraid.schema import Slot, quote
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_pairs"]
-
-
-def _escape(text: str) -> str:
-    return quote(text)[1:-1]
 
 
 def read_pairs(m: CallMachine, part: Pairs) -> Run:
@@ -93,7 +90,7 @@ def read_value(m: CallMachine, table: Closers, slot: Slot, before: list[str], *,
         yield from raw(m, table, pieces.append, "dropped")
     elif slot.streams:
         m.args(before[0] + '"')
-        yield from raw(m, table, lambda text: m.args(_escape(text)), "arguments", lane=True)
+        yield from raw(m, table, lambda text: m.args(escape(text)), "arguments", lane=True)
         m.args('"')
     else:
         start = m.at()
@@ -104,9 +101,7 @@ def read_value(m: CallMachine, table: Closers, slot: Slot, before: list[str], *,
         m.args(before[0] + text)
 
 
-def raw(
-    m: CallMachine, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False
-) -> Run:
+def raw(m: CallMachine, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False) -> Run:
     """Read raw text up to a confirmed closer, and the closer if it is the value's own.
 
     ``lane``: the text is a string that is given out as it comes.
@@ -137,8 +132,7 @@ def raw(
             return
         if m.eof:
             raise Cut
-        if found is None and lane:
-            m.args_lane(table.plain, _escape)
+        if lane:
+            m.args_lane(table.lane)
         yield
         at = m.i
-

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from unbraid.literals import python_to_json
+from unbraid.literals import escape, python_to_json
 from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.lanes import UNSAFE, lane_of
 from unbraid.machine.names import read_chars
 from unbraid.schema import quote
 from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, PythonCalls
@@ -22,14 +23,40 @@ KEY = r"\w"
 SCALAR = re.compile(r"[\w.+-]*")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "\n": ""}
 ESCAPES |= {char: char for char in "\\'\""}
+HEX = {"x": "[0-9a-fA-F]{2}", "u": "[0-9a-fA-F]{4}", "U": "(?:000[0-9a-fA-F]|0010)[0-9a-fA-F]{4}"}
 HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
-BODY = {char: re.compile(rf"[^{char}\\]*") for char in "'\""}
+_WHOLE = "|".join(
+    [
+        "[^xuU0-7]",
+        "[0-7]{3}|[0-7]{1,2}(?=[^0-7])",
+        *(char + digits for char, digits in HEX.items()),
+        *(rf"{char}(?!{HEX[char]}|[0-9a-fA-F]{{0,{length - 1}}}\Z)" for char, length in HEX_LENGTHS.items()),
+    ]
+)
+BODY = {char: rf"[^{char}\\]*(?:\\(?:{_WHOLE})[^{char}\\]*)*" for char in "'\""}
+BODIES = {char: re.compile(body) for char, body in BODY.items()}
+ESCAPE = re.compile(rf"\\([0-7]{{1,3}}|{'|'.join(char + digits for char, digits in HEX.items())}|[\s\S])")
+SAME = re.compile(rf'[^{UNSAFE}]*(?:\\["\\nrtbf][^{UNSAFE}]*)*').fullmatch
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
 
-def escape(text: str) -> str:
-    """The text inside a JSON string."""
-    return quote(text)[1:-1]
+def _unescaped(found: re.Match[str]) -> str:
+    text = found.group(1)
+    if text[0] in "01234567":
+        return chr(int(text, 8))
+    if len(text) > 1:
+        return chr(int(text[1:], 16))
+    return ESCAPES.get(text, "\\" + text)
+
+
+def as_json(text: str) -> str:
+    """What the inside of a Python string, its escapes whole, is inside a JSON string."""
+    return text if SAME(text) else escape(ESCAPE.sub(_unescaped, text))
+
+
+LANES = {
+    char: lane_of(BODY[char], r"\\[xuU0-7]?[0-9a-fA-F]{0,7}", f"{char}{UNSAFE}", as_json) for char in BODY
+}
 
 
 def read_python_calls(m: CallMachine, part: PythonCalls) -> Run:
@@ -155,7 +182,7 @@ class PythonValue:
                 raise Cut
             if char in "'\"":
                 self.put(before + '"')
-                yield from self.string(self.put_escaped)
+                yield from self.string(self.put)
                 self.put('"')
                 return
             if char not in "[({":
@@ -213,12 +240,8 @@ class PythonValue:
         if char in "'\"":
             pieces: list[str] = []
             yield from self.string(pieces.append, lane=False)
-            return quote("".join(pieces)), True
+            return f'"{"".join(pieces)}"', True
         return (yield from self.scalar()), False
-
-    def put_escaped(self, text: str) -> None:
-        """Give out text inside a JSON string."""
-        self.put(escape(text))
 
     def scalar(self) -> Generator[None, None, str]:
         """Read a number or a name, held until something ends it."""
@@ -241,59 +264,31 @@ class PythonValue:
         return json_text
 
     def string(self, put: Callable[[str], None], lane: bool = True) -> Run:
-        """Read a string literal, raw line breaks tolerated, decoding its escapes."""
+        """Read a string literal, raw line breaks tolerated; ``put`` gets the text inside a JSON string."""
         m = self.m
         start = yield from m.peek(3)
         mark = start if start in ("'''", '"""') else start[0]
         m.take(len(mark), self.kind)
-        body = BODY[mark[0]]
-        plain = body.fullmatch
+        body = BODIES[mark[0]].match
         while True:
-            found = body.match(m.buf, m.i)
+            found = body(m.buf, m.i)
             assert found is not None
             if found.end() > m.i:
-                put(found.group())
+                put(as_json(found.group()))
                 m.take(found.end() - m.i, self.kind)
-            if m.i >= len(m.buf):
-                if m.eof:
-                    raise Cut
-                if lane and self.live:
-                    m.args_lane(plain, escape)
-                yield
-            elif m.buf[m.i] == "\\":
-                yield from self.escape(put)
-            else:
-                closing = yield from m.peek(len(mark))
-                if closing == mark:
-                    m.take(len(mark), self.kind)
-                    return
-                put(m.buf[m.i])
-                m.take(1, self.kind)
-
-    def escape(self, put: Callable[[str], None]) -> Run:
-        """Read one escape sequence; an unknown one is its own text."""
-        m = self.m
-        text = yield from m.peek(2)
-        if len(text) < 2:
-            raise Cut
-        char = text[1]
-        length = HEX_LENGTHS.get(char)
-        if length is not None:
-            text = yield from m.peek(2 + length)
-            digits = text[2:]
-            if len(digits) == length and re.fullmatch("[0-9a-fA-F]+", digits) and int(digits, 16) < 0x110000:
-                put(chr(int(digits, 16)))
-                m.take(2 + length, self.kind)
+            if m.buf.startswith(mark, m.i):
+                m.take(len(mark), self.kind)
                 return
-        elif char in "01234567":
-            text = yield from m.peek(4)
-            octal = re.match("[0-7]{1,3}", text[1:])
-            assert octal is not None
-            put(chr(int(octal.group(), 8)))
-            m.take(1 + octal.end(), self.kind)
-            return
-        put(ESCAPES.get(char, "\\" + char))
-        m.take(2, self.kind)
+            rest = m.buf[m.i : m.i + len(mark)]
+            if rest and rest[0] != "\\" and not mark.startswith(rest):
+                put(escape(rest[0]))
+                m.take(1, self.kind)
+                continue
+            if m.eof:
+                raise Cut
+            if lane and self.live:
+                m.args_lane(LANES[mark[0]])
+            yield
 
 
 def _nowhere(text: str) -> None:

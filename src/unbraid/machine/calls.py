@@ -80,7 +80,7 @@ class CallMachine(Machine):
     def begin_trial(self, white: str = "") -> None:
         """From here on consumed text is held until a call is announced."""
         self.call = Call()
-        self.lane = None
+        self.lane = self.look = None
         self.trial = [("white", white)] if white else []
 
     def end_trial(self) -> None:
@@ -207,7 +207,13 @@ class CallMachine(Machine):
         assert self.setup.tools is not None
         parts = self.setup.tools.call.parts
         last = [part for part in parts[1:] if isinstance(part, Lit)][-1:]
-        inner = [one for part in parts if isinstance(part, Choice) for option in part.options for one in option[-1:]]
+        inner = [
+            one
+            for part in parts
+            if isinstance(part, Choice)
+            for option in part.options
+            for one in option[-1:]
+        ]
         return tuple(
             spelling for one in (*last, *inner) if isinstance(one, Lit) for spelling in one.spellings
         )
@@ -372,18 +378,21 @@ class CallMachine(Machine):
     def sequence(self, parts: tuple[Part, ...]) -> Run:
         """Read parts in order."""
         skip_to = -1
-        for n, part in enumerate(parts):
-            if n < skip_to:
-                continue
-            rest = parts[n + 1 :]
-            if isinstance(part, Lit):
-                skip = yield from self.read_lit(part, rest)
-                skip_to = n + 1 + skip
-            else:
-                outer = self.rest
-                self.rest = (*rest, *outer)
-                yield from READERS[type(part)](self, part)
-                self.rest = outer
+        outer = self.rest
+        try:
+            for n, part in enumerate(parts):
+                if n < skip_to:
+                    continue
+                rest = parts[n + 1 :]
+                if isinstance(part, Lit):
+                    skip = yield from self.read_lit(part, rest)
+                    skip_to = n + 1 + skip
+                else:
+                    self.rest = (*rest, *outer)
+                    yield from READERS[type(part)](self, part)
+                    self.rest = outer
+        finally:
+            self.rest = outer
 
     def read_lit(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
         """Read a marker; returns how many of the parts behind it are to be skipped."""

@@ -387,12 +387,12 @@ class Machine:
         return self.before_draft if self.drafting else self.snapshot()
 
 
-def joined(events: list[Event]) -> list[Event]:
+def joined(events: list[Any]) -> list[Event]:
     """The same events, neighbours of one strand joined."""
     out: list[Event] = []
     for kind, run in groupby(events, type):
         if kind is ReasoningDelta or kind is ContentDelta:
-            out.append(kind("".join(event.text for event in run)))  # type: ignore[union-attr]
+            out.append(kind("".join(event.text for event in run)))
         elif kind is ToolCallArguments:
             for index, of_call in groupby(run, attrgetter("index")):
                 out.append(ToolCallArguments(index, "".join(event.text for event in of_call)))

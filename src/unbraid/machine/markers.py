@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+
+from unbraid.machine.lanes import Lane
+from unbraid.syntax import MAX_WHITE, WHITE
 
 __all__ = ["Scanner", "scanner"]
 
@@ -17,11 +19,12 @@ class Scanner:
 
     ``search`` is a compiled pattern's: its match is a whole marker, or a proper
     beginning of one that runs up to the end of the text (``ambiguous`` holds the
-    whole markers that begin a longer one). ``plain`` matches, with fullmatch, text
-    in which no marker can begin and that does not end in white space.
+    whole markers that begin a longer one). ``first`` are the characters that begin
+    a marker, as members of a character class. ``lane`` lets text without markers
+    through, ``text_lane`` holds the white space at its end.
     """
 
-    __slots__ = ("ambiguous", "markers", "match", "plain", "search")
+    __slots__ = ("ambiguous", "first", "lane", "markers", "match", "search", "text_lane")
 
     def __init__(self, markers: tuple[str, ...]) -> None:
         self.markers = frozenset(markers)
@@ -31,9 +34,25 @@ class Scanner:
         pattern = re.compile(_alternatives(_tree(markers)) if markers else "(?!)")
         self.search = pattern.search
         self.match = pattern.match
-        first = "".join(sorted({re.escape(marker[0]) for marker in markers}))
-        plain = rf"[^{first}]*[^{first}\s]" if markers else r"(?s:.*)\S"
-        self.plain: Callable[[str], object] = re.compile(plain).fullmatch
+        self.first = "".join(sorted({re.escape(marker[0]) for marker in markers}))
+        begins = f"[{self.first}]" if markers else "(?!)"
+        self.lane = Lane(re.compile(begins).search, self.decided)
+        self.text_lane = Lane(re.compile(rf"{begins}|\s\Z").search, self.decided_text)
+
+    def decided(self, text: str) -> int | None:
+        """How much of ``text`` is no marker and begins none; None when a whole marker stands in it."""
+        found = self.search(text)
+        if found is None:
+            return len(text)
+        return None if found.group() in self.markers else found.start()
+
+    def decided_text(self, text: str) -> int | None:
+        """As ``decided``, without the white space at the end; None also when that is long."""
+        stop = self.decided(text)
+        if stop is None:
+            return None
+        length = len(text[:stop].rstrip(WHITE))
+        return length if len(text) - length <= MAX_WHITE else None
 
 
 def _tree(markers: tuple[str, ...]) -> _Tree:
