@@ -24,7 +24,7 @@ from unbraid.writer import write
 
 from .cases import declared_rows
 
-LEAST = 0.5
+LEAST = 0.7
 
 
 def message_of(expect: Mapping[str, Any]) -> Message:

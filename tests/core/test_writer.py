@@ -16,7 +16,7 @@ from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, t
 from unbraid.prompts import PromptState, prompt_state
 from unbraid.syntax import Channels, Envelope, Json, Reasoning, Space, Tools
 from unbraid.writer import write
-from unbraid.writing.calls import _written
+from unbraid.writing.calls import written_parts
 from unbraid.writing.values import same_value
 
 Names = tuple["str | None", "str | None"]
@@ -166,7 +166,7 @@ JSON_NAMES = [
     name
     for name in TOOL_PARSERS
     if isinstance(half := tool_format(name), Channels)
-    or any(isinstance(part, (Json, Envelope)) for part in _written(half.call.parts))
+    or any(isinstance(part, (Json, Envelope)) for part in written_parts(half.call.parts))
 ]
 
 
@@ -377,6 +377,12 @@ EXPRESSIBLE: list[tuple[Names, str, Message]] = [
 @pytest.mark.parametrize(("names", "thinking", "message"), EXPRESSIBLE)
 def test_what_looks_hard_is_read_back(names: Names, thinking: str, message: Message) -> None:
     assert check_round_trip(names, message, TOOLS, thinking)
+
+
+@pytest.mark.parametrize("name", TOOL_PARSERS)
+def test_deep_and_long_arguments(name: str) -> None:
+    for arguments in ('{"o": ' + '{"a": [' * 255 + "]}" * 255 + "}", json.dumps({"s": "x<\n\\" * 100_000})):
+        assert check_round_trip((None, name), Message(tool_calls=[call(arguments)]), TOOLS, "absent")
 
 
 def test_a_wrong_state_is_refused() -> None:

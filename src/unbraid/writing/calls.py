@@ -29,7 +29,7 @@ from unbraid.writing.pair import Pair, fail
 from unbraid.writing.pairs import write_pairs
 from unbraid.writing.values import check_object, members, python_literal
 
-__all__ = ["check_name", "write_calls"]
+__all__ = ["check_name", "write_calls", "written_parts"]
 
 _ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 _PYTHON_NAME = r"[\w.-]"
@@ -43,7 +43,7 @@ def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int) -> st
         raise fail("tool_calls", f"at most {tools.calls_per_turn} call can be written in one turn")
     for n, call in enumerate(calls):
         _check_call(pair, call, f"tool_calls[{n}]")
-    written = _written(tools.call.parts)
+    written = written_parts(tools.call.parts)
     if any(isinstance(part, (PythonCalls, Envelopes)) for part in written):
         texts = [_CallWriter(pair, calls, 0, history_calls).sequence(tools.call.parts, ())]
     else:
@@ -65,11 +65,11 @@ def _check_call(pair: Pair, call: ToolCall, path: str) -> None:
         raise fail(f"{path}.name", "a format without markers calls only declared tools")
 
 
-def _written(parts: tuple[Part, ...]) -> list[Part]:
+def written_parts(parts: tuple[Part, ...]) -> list[Part]:
     """The parts that are written: of a choice the first option."""
     found: list[Part] = []
     for part in parts:
-        found += _written(part.options[0]) if isinstance(part, Choice) else [part]
+        found += written_parts(part.options[0]) if isinstance(part, Choice) else [part]
     return found
 
 

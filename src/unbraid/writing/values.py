@@ -14,8 +14,9 @@ from unbraid.writing.pair import fail
 
 __all__ = ["TOKEN", "check_object", "members", "python_literal", "same_value", "string_text"]
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null|[\[\]{}:,]')
-_STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*|true|false|null')
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_SCALAR = re.compile(_STRING + r"|-?[0-9][-+.0-9eE]*|true|false|null")
+TOKEN = re.compile(_SCALAR.pattern + r"|[\[\]{}:,]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 _WORDS = {"true": "True", "false": "False", "null": "None"}
@@ -61,7 +62,7 @@ def check_object(text: str, path: str, *, repeated: bool) -> str:
     text = text.strip(WHITE)
     if json_kind(text) != "object":
         raise fail(path, "not the text of a JSON object of at most 512 levels")
-    for token in _STRING_OR_NUMBER.finditer(text):
+    for token in _SCALAR.finditer(text):
         if token.group()[0] in "-0123456789" and len(token.group()) > MAX_NUMBER:
             raise fail(path, f"a number of more than {MAX_NUMBER} characters")
     if not repeated:
@@ -69,6 +70,8 @@ def check_object(text: str, path: str, *, repeated: bool) -> str:
             _load(text)
         except _Repeated:
             raise fail(path, "a key stands in an object twice") from None
+        except RecursionError:
+            raise fail(path, "nests too deep to be read from here") from None
     return text
 
 
@@ -114,7 +117,7 @@ def python_literal(value: str, path: str) -> str:
             raise fail(path, f"{token[:40]} is no Python number")
         return token
 
-    return _STRING_OR_NUMBER.sub(one, value)
+    return _SCALAR.sub(one, value)
 
 
 def _escape(found: re.Match[str]) -> str:
