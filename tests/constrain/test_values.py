@@ -14,10 +14,9 @@ from tests.constrain.helpers import accepts, vocabulary, walk
 from unbraid.constrain import constrain
 from unbraid.errors import Unsupported
 
-TREE = {
-    "type": "object",
-    "properties": {"n": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
-}
+KIDS = {"type": "array", "items": {"$ref": "#/$defs/t"}}
+TREE = {"type": "object", "properties": {"n": {"type": "integer"}, "kids": KIDS}}
+OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 VALUES: dict[str, Any] = {
     "string": {"type": "string"},
     "nullable": {"type": ["string", "null"]},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unbraid.constrain.request import Demand, Tool
-from unbraid.constrain.schemas import answer, arguments
+from unbraid.constrain.schemas import answer, arguments, enveloped
 from unbraid.constrain.tree import (
     Grammar,
     Marker,
@@ -103,6 +103,8 @@ class _Builder:
         self.limits = limits
         self.marker = marker
         self.setup = setup(reasoning, self.tools, True, False)
+        anchored = self.tools is not None and self.tools.call.anchor
+        self.anchored = self.setup.anchored if anchored else frozenset[str]()
         self.white = Space(limits.max_white)
         self.gap = Space(min(limits.max_white, 64))
         self.values = Values(limits.max_string, marker)
@@ -115,7 +117,7 @@ class _Builder:
             found += [*self.reasoning.open.spellings, *self.reasoning.close.spellings]
         if self.tools and self.tools.section:
             found += literals(self.tools.call.parts[:1])[0].spellings
-        return tuple(sorted(one for one in set(found) if one not in self.setup.anchored))
+        return tuple(sorted(one for one in set(found) if one not in self.anchored))
 
     # -- the output -----------------------------------------------------------
 
@@ -144,7 +146,7 @@ class _Builder:
         assert reasoning is not None
         closers = reasoning.close.spellings[:1] if reasoning.close.special else reasoning.close.spellings
         ends = [seq(Run(self.forbidden, end=self.marker(one)), body) for one in closers]
-        if self.tools is not None and reasoning.tools_inside == "end" and not self.setup.anchored:
+        if self.tools is not None and reasoning.tools_inside == "end" and not self.anchored:
             opener, rest = self.calls()
             ends.append(seq(Run(self.forbidden, end=opener), rest))
         return alt(ends)
@@ -155,12 +157,16 @@ class _Builder:
         options: list[Node] = []
         if demand.schema is not None:
             options.append(seq(self.white, self.answer(), self.white))
-        if demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
+        if demand.schema is not None and demand.mode == "auto" and self.anchored & {"{"}:
+            call = alt(_Call(self, tool).json_envelope() for tool in demand.tools)
+            more = [Repeat(seq(self.between(), call), 0, demand.most - 1)] if demand.most > 1 else []
+            options.append(seq(self.white, call, *more, self.white))
+        elif demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
             opener, rest = self.calls()
             options.append(seq(self.white, opener, rest))
         elif demand.mode == "auto":
             opener, rest = self.calls()
-            line = "".join(one[0] for one in self.setup.anchored)
+            line = "".join(one[0] for one in self.anchored)
             options.append(seq(Run(self.forbidden, line=line, end=opener), rest))
             options.append(Run(self.forbidden, line=line))
         return alt(options)
@@ -298,13 +304,26 @@ class _Call:
         name = self.name(ID_CHARS)
         return seq(Text(before + name + between), Regex("[0-9]{1,4}"), Text(behind))
 
-    def envelope(self, part: Envelope) -> Node:
-        """The call as a JSON object: the name, then the arguments."""
+    def json_envelope(self) -> Node:
+        """The call as one JSON value: beside an answer that is one too, text and JSON can't be told apart."""
+        part = next(part for part in self.parts if isinstance(part, Envelope))
+        tool = self.tool
+        schema = arguments(tool.parameters, tool.strict, self.builder.limits.max_string, tool.param)
+        name = (part.name[0], self.trimmed_name())
+        return json_node(enveloped(schema, name, part.arguments[0], tool.param))
+
+    def trimmed_name(self) -> str:
+        """The tool's name as a JSON string may carry it."""
         name = self.tool.name
         if len(name) > MAX_NAME or name != name.strip(WHITE):
             raise Unsupported(
                 f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"
             )
+        return name
+
+    def envelope(self, part: Envelope) -> Node:
+        """The call as a JSON object: the name, then the arguments."""
+        name = self.trimmed_name()
         key, value = json.dumps(part.name[0]), json.dumps(name, ensure_ascii=False)
         return seq(
             Text("{" + key + ":"),

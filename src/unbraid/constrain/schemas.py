@@ -1,135 +1,221 @@
-"""JSON schemas as the grammars take them: copies, closed where strict, their strings bounded."""
+"""JSON schemas as the grammars take them: copies, closed where strict, their strings bounded.
+
+Keywords that no grammar can hold are refused with their path; what says nothing about
+the value (unknown formats) is left out.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
+from unbraid.branches import Branch
 from unbraid.errors import Unsupported
 
-__all__ = ["answer", "arguments", "bounded"]
+__all__ = ["answer", "arguments", "enveloped", "subschemas"]
 
-_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SINGLES = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
-_OPEN_WORDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
+FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
+_SINGLES = ("items", "additionalItems", "additionalProperties")
+_OPEN_WORDS = ("additionalProperties", "patternProperties", "allOf", "$ref")
+_REFUSED = (
+    *("not", "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames"),
+    *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems"),
+    *("$dynamicRef", "$recursiveRef"),
+)
+_TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
 
 def arguments(parameters: Any, strict: bool, max_string: int | None, where: str) -> dict[str, Any]:
     """The schema of a tool's arguments: always an object, closed if the tool is strict.
 
-    Raises Unsupported when the tool's schema allows no object.
+    Raises Unsupported when the tool's schema allows no object, or can't be held.
     """
-    if not strict:
-        return bounded({"type": "object"}, max_string)
+    path = f"{where}.parameters"
+    if not strict or parameters is True:
+        return _bounded({"type": "object"}, max_string)
     if parameters is None or parameters == {}:
         return {"type": "object", "properties": {}, "additionalProperties": False}
-    if parameters is True:
-        return bounded({"type": "object"}, max_string)
     if not isinstance(parameters, dict):
-        raise Unsupported(f"{where}.parameters is no schema", param=f"{where}.parameters")
+        raise Unsupported(f"{path} is no schema", param=path)
     schema = copy.deepcopy(parameters)
     kind = schema.get("type", "object")
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise Unsupported(
-            f"{where}.parameters: arguments are an object, not {kind!r}", param=f"{where}.parameters.type"
-        )
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind) and kind in _TYPES:
+        raise Unsupported(f"{path}: arguments are an object, not {kind!r}", param=f"{path}.type")
     schema["type"] = "object"
+    _hold(schema, path)
     _close(schema)
-    return bounded(schema, max_string)
+    return _bounded(schema, max_string)
 
 
-def answer(schema: Any, max_string: int | None) -> Any:
-    """The schema of an answer, its strings bounded."""
+def answer(schema: Any, max_string: int | None) -> dict[str, Any]:
+    """The schema of an answer, its strings bounded; raises Unsupported."""
     if schema is True:
-        return bounded({}, max_string)
+        return _bounded({"anyOf": [{}]}, max_string)
     if not isinstance(schema, dict):
         raise Unsupported("response_schema must be a JSON schema", param="response_schema")
-    return bounded(copy.deepcopy(schema), max_string)
+    held = copy.deepcopy(schema)
+    _hold(held, "response_schema")
+    return _bounded(held, max_string)
 
 
-def _close(schema: Any) -> None:
-    """Refuse undeclared keys wherever properties are declared and nothing else is said about keys."""
-    if not isinstance(schema, dict):
+def enveloped(schema: dict[str, Any], name: tuple[str, str], key: str, where: str) -> dict[str, Any]:
+    """The schema of a call as one JSON object: the key and value of its name, then its arguments."""
+    for one, at in subschemas(schema):
+        if not str(one.get("$ref", "#/$defs/")).startswith(("#/$defs/", "#/definitions/")):
+            raise Unsupported(
+                f"{where}.parameters{at}: a reference outside $defs", param=f"{where}.parameters{at}"
+            )
+    inner = {word: value for word, value in schema.items() if word not in ("$defs", "definitions")}
+    return {
+        "type": "object",
+        "properties": {name[0]: {"const": name[1]}, key: inner},
+        "required": [name[0], key],
+        "additionalProperties": False,
+        **{word: schema[word] for word in ("$defs", "definitions") if word in schema},
+    }
+
+
+def subschemas(schema: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """Every schema inside a schema, itself first, with its path."""
+    stack: list[tuple[Any, str]] = [(schema, path)]
+    while stack:
+        one, at = stack.pop()
+        if not isinstance(one, dict):
+            continue
+        yield one, at
+        for word in _MAPS:
+            inner = one.get(word)
+            if isinstance(inner, dict):
+                stack += [(part, f"{at}.{word}.{key}") for key, part in inner.items()]
+        for word in _LISTS:
+            inner = one.get(word)
+            if isinstance(inner, list):
+                stack += [(part, f"{at}.{word}[{n}]") for n, part in enumerate(inner)]
+        stack += [(one[word], f"{at}.{word}") for word in _SINGLES if isinstance(one.get(word), dict)]
+
+
+def _hold(root: dict[str, Any], path: str) -> None:
+    """Refuse what can't be held, and leave out what needs not be, in place."""
+    for schema, at in subschemas(root, path):
+        for word in _REFUSED:
+            if word in schema:
+                raise Unsupported(f"{at}: no grammar here can hold {word}", param=f"{at}.{word}")
+        if schema.pop("uniqueItems", False) is True:
+            raise Unsupported(f"{at}: no grammar here can hold uniqueItems", param=f"{at}.uniqueItems")
+        if schema.pop("unevaluatedProperties", True) is False:
+            if "allOf" in schema or "anyOf" in schema or "oneOf" in schema or "$ref" in schema:
+                raise Unsupported(
+                    f"{at}: no grammar here can hold unevaluatedProperties",
+                    param=f"{at}.unevaluatedProperties",
+                )
+            schema.setdefault("additionalProperties", False)
+        if schema.get("format") not in FORMATS or "pattern" in schema:
+            schema.pop("format", None)
+        _rename_types(schema)
+        _count_properties(schema, at)
+        ref = schema.get("$ref")
+        if ref is not None and not _points(root, ref):
+            raise Unsupported(f"{at}: {ref!r} points to nothing in this schema", param=f"{at}.$ref")
+
+
+def _rename_types(schema: dict[str, Any]) -> None:
+    """Types by the names that JSON schema knows; unknown ones are left out."""
+    kind = schema.get("type")
+    if kind is None or kind in _TYPES:
         return
-    if isinstance(schema.get("properties"), dict) and not any(word in schema for word in _OPEN_WORDS):
-        schema["additionalProperties"] = False
-    for word in _MAPS:
-        inner = schema.get(word)
-        for one in inner.values() if isinstance(inner, dict) else ():
-            _close(one)
-    for word in ("anyOf", "oneOf", "prefixItems"):
-        for one in schema.get(word) or ():
-            _close(one)
-    _close(schema.get("items"))
+    names = kind if isinstance(kind, list) else [kind]
+    if all(name in _TYPES for name in names):
+        return
+    kinds = [
+        one for name in names for one in Branch(({"type": name},)).kinds if Branch(({"type": name},)).typed
+    ]
+    if kinds:
+        schema["type"] = kinds[0] if len(kinds) == 1 else kinds
+    else:
+        del schema["type"]
 
 
-def bounded(schema: dict[str, Any], max_string: int | None) -> dict[str, Any]:
-    """``schema``, changed in place so that no string is longer than ``max_string``."""
-    if max_string is None:
-        return schema
-    anything = _Anything(max_string)
-    anything.bound(schema)
-    if anything.used:
-        schema.setdefault("$defs", {})[_ANY] = anything.schema()
-    return schema
+def _count_properties(schema: dict[str, Any], at: str) -> None:
+    """minProperties and maxProperties, where they say something."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        return
+    required = schema.get("required") or []
+    if set(properties) <= set(required):
+        return
+    closed = schema.get("additionalProperties") is False
+    for word in ("minProperties", "maxProperties"):
+        limit = schema.get(word)
+        if limit is None:
+            continue
+        if not (limit <= len(required) if word == "minProperties" else closed and limit >= len(properties)):
+            raise Unsupported(
+                f"{at}: no grammar here can hold {word} beside optional keys", param=f"{at}.{word}"
+            )
+        del schema[word]
+
+
+def _points(root: Any, ref: Any) -> bool:
+    """Whether a local reference leads somewhere."""
+    if not isinstance(ref, str) or not ref.startswith("#"):
+        return False
+    found = root
+    for step in ref[1:].split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and step in found:
+            found = found[step]
+        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+            found = found[int(step)]
+        else:
+            return False
+    return ref == "#" or ref.startswith("#/")
+
+
+def _close(root: dict[str, Any]) -> None:
+    """Refuse undeclared keys wherever properties are declared and nothing else is said about keys."""
+    joined = {id(one) for schema, _ in subschemas(root) for one in schema.get("allOf") or ()}
+    for schema, _ in subschemas(root):
+        declares = isinstance(schema.get("properties"), dict)
+        branches = (*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ()))
+        if any(isinstance(one, dict) and ("properties" in one or "$ref" in one) for one in branches):
+            continue
+        if declares and id(schema) not in joined and not any(word in schema for word in _OPEN_WORDS):
+            schema["additionalProperties"] = False
 
 
 _ANY = "unbraid_any"
+_ANY_REF = {"$ref": f"#/$defs/{_ANY}"}
 
 
-class _Anything:
-    """Bounds strings; what is left open becomes a reference to any value with bounded strings."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.used = False
-
-    def schema(self) -> dict[str, Any]:
-        """Any JSON value with bounded strings."""
-        ref = {"$ref": f"#/$defs/{_ANY}"}
-        return {
-            "anyOf": [
-                {"type": "string", "maxLength": self.most},
-                {"type": "number"},
-                {"type": "boolean"},
-                {"type": "null"},
-                {"type": "array", "items": ref},
-                {"type": "object", "additionalProperties": ref},
-            ]
-        }
-
-    def any(self) -> dict[str, str]:
-        """A reference to it."""
-        self.used = True
-        return {"$ref": f"#/$defs/{_ANY}"}
-
-    def bound(self, schema: Any) -> None:
-        """Bound every string of ``schema``, in place."""
-        if not isinstance(schema, dict):
-            return
+def _bounded(root: dict[str, Any], max_string: int | None) -> dict[str, Any]:
+    """``root``, changed in place so that no string is longer than ``max_string``."""
+    if max_string is None:
+        return root
+    for schema, _ in list(subschemas(root)):
         kinds = schema.get("type")
         kinds = [kinds] if isinstance(kinds, str) else kinds or []
-        if "enum" not in schema and "const" not in schema:
-            if "string" in kinds and "pattern" not in schema and "format" not in schema:
-                schema["maxLength"] = min(schema.get("maxLength", self.most), self.most)
-            if "object" in kinds and schema.get("additionalProperties", True) in (True, {}):
-                schema["additionalProperties"] = self.any()
-            if "array" in kinds and schema.get("items", True) in (True, {}):
-                schema["items"] = self.any()
-        self.inside(schema)
-
-    def inside(self, schema: dict[str, Any]) -> None:
-        """Bound the schemas inside one."""
-        for word in _MAPS:
-            inner = schema.get(word)
-            if isinstance(inner, dict):
-                for key, one in inner.items():
-                    if one in (True, {}):
-                        inner[key] = self.any()
-                    self.bound(inner[key])
-        for word in _LISTS:
-            for one in schema.get(word) or ():
-                self.bound(one)
-        for word in _SINGLES:
-            self.bound(schema.get(word))
+        if "enum" in schema or "const" in schema:
+            continue
+        if "string" in kinds and "pattern" not in schema and "format" not in schema:
+            schema["maxLength"] = min(schema.get("maxLength", max_string), max_string)
+        if "object" in kinds and schema.get("additionalProperties", True) in (True, {}):
+            schema["additionalProperties"] = dict(_ANY_REF)
+        if "array" in kinds and schema.get("items", True) in (True, {}) and "prefixItems" not in schema:
+            schema["items"] = dict(_ANY_REF)
+        for key, one in (schema.get("properties") or {}).items():
+            if one is True or one == {}:
+                schema["properties"][key] = dict(_ANY_REF)
+    root.setdefault("$defs", {})[_ANY] = {
+        "anyOf": [
+            {"type": "string", "maxLength": max_string},
+            {"type": "number"},
+            {"type": "boolean"},
+            {"type": "null"},
+            {"type": "array", "items": _ANY_REF},
+            {"type": "object", "additionalProperties": _ANY_REF},
+        ]
+    }
+    return root

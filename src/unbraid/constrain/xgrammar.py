@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from unbraid.constrain.schemas import subschemas
 from unbraid.constrain.tree import (
     Alt,
     Grammar,
@@ -94,9 +95,17 @@ class _Emitter:
         return {"type": "regex", "pattern": node.pattern}
 
     def json(self, node: Json) -> Format:
+        """JSON by a schema that xgrammar can hold."""
+        schema = json.loads(node.schema)
+        for one, path in subschemas(schema):
+            bounded = "minLength" in one or "maxLength" in one
+            for word in ("multipleOf", "pattern", "format"):
+                if word in one and (word == "multipleOf" or bounded):
+                    beside = "" if word == "multipleOf" else " together with a length"
+                    raise Unsupported(f"xgrammar can't hold {word}{beside}: {path or 'the schema'}")
         return {
             "type": "json_schema",
-            "json_schema": json.loads(node.schema),
+            "json_schema": schema,
             "style": "json",
             "max_whitespace_cnt": 1,
         }
