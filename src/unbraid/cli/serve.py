@@ -16,8 +16,9 @@ from unbraid.errors import EngineError
 if TYPE_CHECKING:
     from unbraid.engines.base import Engine
     from unbraid.server.options import Options
+    from unbraid.server.setup import Setup
 
-__all__ = ["add_parser", "make_engine", "run"]
+__all__ = ["add_engine_flags", "add_parser", "prepared", "run"]
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
 
@@ -49,7 +50,7 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--threads", type=int, default=1, metavar="N", help="threads to compute (default: 1)")
 
 
-def make_engine(args: argparse.Namespace) -> Engine:
+def _engine(args: argparse.Namespace) -> Engine:
     """The engine that the flags choose. Raises EngineError."""
     if args.engine_url is not None:
         from unbraid.engines.llamacpp import LlamaCppEngine
@@ -65,7 +66,7 @@ def make_engine(args: argparse.Namespace) -> Engine:
     return EmbeddedEngine(path, n_ctx=args.context, slots=args.slots, threads=args.threads)
 
 
-def with_defaults(options: Options, args: argparse.Namespace) -> Options:
+def _with_defaults(options: Options, args: argparse.Namespace) -> Options:
     """The options with what depends on the engine: an embedded model thinks only so much."""
     from unbraid.server.options import EMBEDDED_BUDGET
 
@@ -76,24 +77,29 @@ def with_defaults(options: Options, args: argparse.Namespace) -> Options:
     return options
 
 
+def prepared(args: argparse.Namespace) -> tuple[Setup, Engine]:
+    """The engine that the flags choose, and the settled options for it."""
+    from unbraid.server.options import options_from
+    from unbraid.server.startup import prepare
+
+    is_default = args.model is None and args.engine_url is None
+    options = _with_defaults(options_from(args, default_model=is_default), args)
+    engine = _engine(args)
+    connect = getattr(engine, "connect", None)
+    if args.engine_url is not None and connect is not None:
+        asyncio.run(connect())
+    return prepare(engine, options), engine
+
+
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     import uvicorn
 
     from unbraid.server.app import create_app
-    from unbraid.server.options import options_from
-    from unbraid.server.startup import prepare
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    options = with_defaults(
-        options_from(args, default_model=args.model is None and args.engine_url is None), args
-    )
-    engine = make_engine(args)
-    connect = getattr(engine, "connect", None)
-    if args.engine_url is not None and connect is not None:
-        asyncio.run(connect())
-    setup = prepare(engine, options)
+    setup, engine = prepared(args)
     for line in setup.report:
         print(line, file=sys.stderr)
     print(f"docs: http://{args.host}:{args.port}/docs", file=sys.stderr, flush=True)
