@@ -7,8 +7,6 @@ fragments of one ``index`` are joined to that call's arguments.
 
 from __future__ import annotations
 
-from typing import Union
-
 __all__ = [
     "ContentDelta",
     "Event",
@@ -84,4 +82,4 @@ class ToolCallEnd(_Slots):
         self.complete = complete
 
 
-Event = Union[ReasoningDelta, ContentDelta, ToolCallStart, ToolCallArguments, ToolCallEnd]
+Event = ReasoningDelta | ContentDelta | ToolCallStart | ToolCallArguments | ToolCallEnd

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 __all__ = [
     "ANY",
+    "BLANK",
     "WHITE",
     "Calls",
     "Channels",
@@ -44,6 +45,9 @@ __all__ = [
 ]
 
 WHITE = " \t\r\n"
+BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 MAX_WHITE = 64
 MAX_NAME = 256
 MAX_DEPTH = 512
@@ -217,7 +221,7 @@ class Choice:
     options: tuple[tuple[Part, ...], ...]
 
 
-Part = Union[Lit, Ws, Word, Name, Id, Json, Envelope, Envelopes, Pairs, GemmaObject, PythonCalls, Choice]
+Part = Lit | Ws | Word | Name | Id | Json | Envelope | Envelopes | Pairs | GemmaObject | PythonCalls | Choice
 
 
 @dataclass(frozen=True)

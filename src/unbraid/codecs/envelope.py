@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING
 
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
 from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.reader import Reader
 from unbraid.syntax import MAX_NAME, WHITE, Envelope, Envelopes
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_envelope", "read_envelopes"]
 
 
-def read_envelopes(m: CallMachine, part: Envelopes) -> Run:
+def read_envelopes(m: Reader, part: Envelopes) -> Run:
     """Read an array of envelopes, each a call of its own."""
     yield from expect(m, "[")
     m.take(1, "markup")
@@ -34,7 +31,7 @@ def read_envelopes(m: CallMachine, part: Envelopes) -> Run:
         m.next_call()
 
 
-def read_envelope(m: CallMachine, part: Envelope) -> Run:
+def read_envelope(m: Reader, part: Envelope) -> Run:
     """Read one envelope; the call is announced when its name and its arguments are seen."""
     if (yield from m.peek()) != "{":
         m.fail("not_a_call", "{")
@@ -71,7 +68,7 @@ def read_envelope(m: CallMachine, part: Envelope) -> Run:
     m.end_call(True)
 
 
-def close(m: CallMachine, part: Envelope, seen_arguments: bool) -> None:
+def close(m: Reader, part: Envelope, seen_arguments: bool) -> None:
     """At the closing brace: an envelope without arguments is a call only where that is allowed."""
     if m.call.announced:
         return
@@ -81,7 +78,7 @@ def close(m: CallMachine, part: Envelope, seen_arguments: bool) -> None:
     m.args("{}")
 
 
-def read_key(m: CallMachine) -> Generator[None, None, str]:
+def read_key(m: Reader) -> Generator[None, None, str]:
     """Read a key and its colon."""
     if (yield from m.peek()) != '"':
         if m.eof and m.i >= len(m.buf):
@@ -95,9 +92,12 @@ def read_key(m: CallMachine) -> Generator[None, None, str]:
     return key
 
 
-def read_name_value(m: CallMachine) -> Run:
+def read_name_value(m: Reader) -> Run:
     """Read the name's string."""
-    if (yield from m.peek()) != '"':
+    char = yield from m.peek()
+    if not char:
+        raise Cut
+    if char != '"':
         m.fail("not_a_call", "a function's name")
     name = (yield from read_string(m, "name", MAX_NAME)).strip(WHITE)
     if not name:
@@ -105,7 +105,7 @@ def read_name_value(m: CallMachine) -> Run:
     m.call.name = name
 
 
-def read_arguments(m: CallMachine) -> Run:
+def read_arguments(m: Reader) -> Run:
     """Read the arguments: an object, a string that holds one, or null."""
     char = yield from m.peek()
     if char == "{":

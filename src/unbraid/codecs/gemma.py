@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from unbraid.codecs.json_text import nothing_here
 from unbraid.literals import escape
@@ -13,11 +12,9 @@ from unbraid.machine.core import Cut, Run
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
+from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, bare, quote
 from unbraid.syntax import MAX_DEPTH, WHITE, GemmaObject
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_gemma"]
 
@@ -44,7 +41,7 @@ class Frame:
         self.first = True
 
 
-def read_gemma(m: CallMachine, part: GemmaObject) -> Run:
+def read_gemma(m: Reader, part: GemmaObject) -> Run:
     """Read the arguments' object; a call without one has none."""
     opener = yield from m.peek()
     if opener not in ("{", "("):
@@ -66,7 +63,7 @@ def takes_string(slot: Slot | None) -> bool:
 class GemmaReader:
     """Reads one object with an explicit stack."""
 
-    def __init__(self, m: CallMachine, quote_marker: str) -> None:
+    def __init__(self, m: Reader, quote_marker: str) -> None:
         self.m = m
         self.quote = quote_marker
         self.scan = scanner((quote_marker,))

@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.lanes import lane_of
+from unbraid.machine.reader import Reader
+from unbraid.machine.setup import first_literals
 from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, Json
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["ACCELERATE", "read_json", "read_object", "read_string", "skip_value", "unwrap"]
 
@@ -69,8 +68,8 @@ def whole_object(text: str, start: int) -> int | None:
     return end
 
 
-def read_json(m: CallMachine, part: Json) -> Run:
-    """Read arguments as one JSON object; null and nothing are ``{}``, a string that holds an object is opened."""
+def read_json(m: Reader, part: Json) -> Run:
+    """Read one JSON object; null and nothing are ``{}``, a string that holds an object is opened."""
     yield from m.white_run(WHITE)
     char = yield from m.peek()
     if char == "{":
@@ -85,10 +84,8 @@ def read_json(m: CallMachine, part: Json) -> Run:
     m.end_call(True)
 
 
-def nothing_here(m: CallMachine) -> Run:
+def nothing_here(m: Reader) -> Run:
     """No arguments at all: right only where the template goes on at once."""
-    from unbraid.machine.setup import first_literals
-
     following = tuple(text for text, marked in first_literals(m.rest) if marked)
     spelling = (yield from m.literal((*following, *m.openers()))) if following else None
     if spelling is None:
@@ -97,7 +94,7 @@ def nothing_here(m: CallMachine) -> Run:
     m.args("{}")
 
 
-def read_wrapped(m: CallMachine) -> Run:
+def read_wrapped(m: Reader) -> Run:
     """Read null, or a string whose text is an object."""
     char = m.buf[m.i]
     if char == "n":
@@ -123,7 +120,7 @@ def unwrap(text: str) -> str | None:
     return None
 
 
-def expect(m: CallMachine, word: str) -> Run:
+def expect(m: Reader, word: str) -> Run:
     """Wait until ``word`` stands here whole, or fail."""
     text = yield from m.peek(len(word))
     if text != word:
@@ -132,7 +129,7 @@ def expect(m: CallMachine, word: str) -> Run:
         m.fail("broken_json", word)
 
 
-def read_object(m: CallMachine) -> Run:
+def read_object(m: Reader) -> Run:
     """Read the object that begins here, giving it out through ``m.args`` as it is proved."""
     if len(m.buf) - m.i >= ACCELERATE[0]:
         end = whole_object(m.buf, m.i)
@@ -143,7 +140,7 @@ def read_object(m: CallMachine) -> Run:
     yield from value(m, m.args, "arguments")
 
 
-def skip_value(m: CallMachine, kind: str) -> Run:
+def skip_value(m: Reader, kind: str) -> Run:
     """Read over any JSON value."""
     yield from value(m, _nowhere, kind)
 
@@ -152,7 +149,7 @@ def _nowhere(text: str) -> None:
     """A sink that keeps nothing."""
 
 
-def read_string(m: CallMachine, kind: str, limit: int | None) -> Generator[None, None, str]:
+def read_string(m: Reader, kind: str, limit: int | None) -> Generator[None, None, str]:
     """Read a JSON string whole and decode it; over ``limit`` characters it fails."""
     pieces: list[str] = []
     m.take(1, kind)
@@ -160,7 +157,7 @@ def read_string(m: CallMachine, kind: str, limit: int | None) -> Generator[None,
     return str(json.loads('"' + "".join(pieces), strict=False))
 
 
-def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: int | None = None) -> Run:
+def string_rest(m: Reader, put: Callable[[str], None], kind: str, limit: int | None = None) -> Run:
     """Read a string from behind its opening quote to behind its closing one."""
     length = 0
     own = put == m.args
@@ -180,13 +177,15 @@ def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: in
                 put(char)
                 m.take(1, kind)
                 return
-            if char != "\\" or m.eof or not ESCAPE_CUT.match(m.buf, m.i):
+            if char != "\\" or not ESCAPE_CUT.match(m.buf, m.i):
                 if length == limit:
                     m.fail("not_a_call", f"a string of at most {limit} characters")
                 put(json.dumps(char)[1:-1])
                 m.take(1, kind)
                 length += 1
                 continue
+            if m.eof:
+                raise Cut
         elif m.eof:
             raise Cut
         if own:
@@ -194,7 +193,7 @@ def string_rest(m: CallMachine, put: Callable[[str], None], kind: str, limit: in
         yield
 
 
-def value(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
+def value(m: Reader, put: Callable[[str], None], kind: str) -> Run:
     """Read one JSON value, handing valid text to ``put``."""
     stack: list[str] = []
     keys: list[set[str]] = []
@@ -258,7 +257,7 @@ def value(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
         state = "next"
 
 
-def read_key(m: CallMachine, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int) -> Run:
+def read_key(m: Reader, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int) -> Run:
     """Read a key; a second one of the same name in the arguments themselves is noted."""
     start = m.at()
     pieces: list[str] = []
@@ -277,7 +276,7 @@ def read_key(m: CallMachine, put: Callable[[str], None], kind: str, keys: list[s
         keys[0].add(key)
 
 
-def scalar(m: CallMachine, put: Callable[[str], None], kind: str, char: str) -> Run:
+def scalar(m: Reader, put: Callable[[str], None], kind: str, char: str) -> Run:
     """Read a string, a number or a literal."""
     if char == '"':
         put(char)
@@ -292,7 +291,7 @@ def scalar(m: CallMachine, put: Callable[[str], None], kind: str, char: str) -> 
         yield from number(m, put, kind)
 
 
-def number(m: CallMachine, put: Callable[[str], None], kind: str) -> Run:
+def number(m: Reader, put: Callable[[str], None], kind: str) -> Run:
     """Read a number, held until something ends it."""
     while True:
         found = NUMBER_CHARS.match(m.buf, m.i)

@@ -8,22 +8,19 @@ template allows there, or the output ends. Otherwise it is data.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
 
 from unbraid.codecs.closers import Closers, closers
 from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.names import read_chars
+from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, quote
 from unbraid.syntax import WHITE, Lit, Pairs
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_pairs"]
 
 
-def read_pairs(m: CallMachine, part: Pairs) -> Run:
+def read_pairs(m: Reader, part: Pairs) -> Run:
     """Read every pair up to what follows the last one, which is not consumed."""
     table = closers(part, m.rest, m.openers(), m.setup.dropped)
     seen: set[str] = set()
@@ -50,7 +47,7 @@ def read_pairs(m: CallMachine, part: Pairs) -> Run:
     m.args("}")
 
 
-def read_pair(m: CallMachine, part: Pairs, table: Closers, opener: str, seen: set[str]) -> Run:
+def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: set[str]) -> Run:
     """Read one key and its value."""
     start = m.at()
     m.take(len(opener), "markup")
@@ -76,14 +73,14 @@ def read_pair(m: CallMachine, part: Pairs, table: Closers, opener: str, seen: se
         yield from read_value(m, table, slot, [before], dropped=False)
 
 
-def key_text(m: CallMachine, part: Pairs) -> Generator[None, None, str]:
+def key_text(m: Reader, part: Pairs) -> Generator[None, None, str]:
     """Read a key, trimmed."""
     text = yield from read_chars(m, part.key_chars, "a key")
     m.take(len(text), "markup")
     return text.strip(WHITE)
 
 
-def read_value(m: CallMachine, table: Closers, slot: Slot, before: list[str], *, dropped: bool) -> Run:
+def read_value(m: Reader, table: Closers, slot: Slot, before: list[str], *, dropped: bool) -> Run:
     """Read a raw value and its closer."""
     pieces: list[str] = []
     if dropped:
@@ -101,7 +98,7 @@ def read_value(m: CallMachine, table: Closers, slot: Slot, before: list[str], *,
         m.args(before[0] + text)
 
 
-def raw(m: CallMachine, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False) -> Run:
+def raw(m: Reader, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False) -> Run:
     """Read raw text up to a confirmed closer, and the closer if it is the value's own.
 
     ``lane``: the text is a string that is given out as it comes.

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
 
 from unbraid.literals import escape, python_to_json
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.lanes import UNSAFE, lane_of
 from unbraid.machine.names import read_chars
+from unbraid.machine.reader import Reader
 from unbraid.schema import quote
 from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, PythonCalls
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_python_calls"]
 
@@ -59,7 +56,7 @@ LANES = {
 }
 
 
-def read_python_calls(m: CallMachine, part: PythonCalls) -> Run:
+def read_python_calls(m: Reader, part: PythonCalls) -> Run:
     """Read a list of calls, each announced when its first keyword or its end is seen."""
     yield from expect(m, "[")
     while True:
@@ -83,7 +80,7 @@ def read_python_calls(m: CallMachine, part: PythonCalls) -> Run:
         m.next_call()
 
 
-def expect(m: CallMachine, char: str) -> Run:
+def expect(m: Reader, char: str) -> Run:
     """Read one character that must stand here."""
     found = yield from m.peek()
     if not found:
@@ -93,7 +90,7 @@ def expect(m: CallMachine, char: str) -> Run:
     m.take(1, "markup")
 
 
-def keywords(m: CallMachine, name: str) -> Run:
+def keywords(m: Reader, name: str) -> Run:
     """Read ``KEY=VALUE, …`` up to and with the closing parenthesis."""
     seen: set[str] = set()
     while True:
@@ -136,7 +133,7 @@ def keywords(m: CallMachine, name: str) -> Run:
 class PythonValue:
     """Reads one Python literal with an explicit stack, giving out JSON text."""
 
-    def __init__(self, m: CallMachine, put: Callable[[str], None] | None) -> None:
+    def __init__(self, m: Reader, put: Callable[[str], None] | None) -> None:
         self.m = m
         self.live = put is not None
         self.put: Callable[[str], None] = put or _nowhere

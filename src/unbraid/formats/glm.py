@@ -29,7 +29,7 @@ REASONING_47 = Reasoning(
     open=lit("<think>"),
     close=lit("</think>"),
     opened_by="either",
-    after=space("\n"),
+    after=any_space("", chars="\n"),
     reopens=True,
     tools_inside="draft",
     ends_at=("<tool_call>",),

@@ -1,6 +1,6 @@
 """Llama 3 JSON calls without a marker; Python-list calls of Llama 3.2 and Llama 4."""
 
-from unbraid.syntax import Calls, Envelope, PythonCalls, Tools, Ws, any_space, optional
+from unbraid.syntax import Calls, Envelope, PythonCalls, Tools, Ws, any_space, optional, space
 
 LLAMA3_JSON = Tools(
     call=Calls(
@@ -11,6 +11,7 @@ LLAMA3_JSON = Tools(
         ),
         anchor=True,
     ),
+    before=space("\n"),
     between=any_space("; ", chars=" \t\r\n;"),
     dropped=("<|eot_id|>", "<|eom_id|>"),
     models=("Llama 3.1", "Llama 3.2", "Llama 3.3"),
@@ -18,6 +19,7 @@ LLAMA3_JSON = Tools(
 
 PYTHONIC = Tools(
     call=Calls((PythonCalls(),), anchor=True),
+    before=space("\n"),
     dropped=("<|eot_id|>", "<|eom_id|>", "<|eot|>"),
     models=("Llama 3.2 1B/3B", "ToolACE-8B", "Ultravox"),
 )
@@ -32,6 +34,7 @@ LLAMA4_PYTHONIC = Tools(
         ),
         anchor=True,
     ),
+    before=space("\n"),
     dropped=("<|eot|>", "<|eom|>"),
     models=("Llama 4 Scout", "Llama 4 Maverick"),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable
 
+from unbraid.errors import InvalidRequest
 from unbraid.tokens import Tokenizer
 
 __all__ = ["Alignment"]
@@ -36,7 +37,10 @@ class Alignment:
 
     def feed(self, token_ids: Iterable[int]) -> None:
         """Take the ids of the next tokens; they are decoded when a decision needs them."""
-        self._queue.extend(token_ids)
+        try:
+            self._queue.extend(token_ids)
+        except TypeError as error:
+            raise InvalidRequest("token_ids must be a list of ids", param="token_ids") from error
 
     def _locate(self) -> None:
         for token_id in self._queue:

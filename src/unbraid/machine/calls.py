@@ -10,13 +10,13 @@ from unbraid.codecs.gemma import read_gemma
 from unbraid.codecs.json_text import read_json
 from unbraid.codecs.pairs import read_pairs
 from unbraid.codecs.pythonic import read_python_calls
-from unbraid.machine.core import Broken, Call, Cut, Machine, Refuted, Run
+from unbraid.machine.core import Broken, Call, Cut, Refuted, Run
 from unbraid.machine.names import read_choice, read_id, read_name, read_word
+from unbraid.machine.recovery import Recovery
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
 from unbraid.schema import Typer
 from unbraid.syntax import (
-    MAX_WHITE,
     WHITE,
     Choice,
     Envelope,
@@ -29,16 +29,28 @@ from unbraid.syntax import (
     Pairs,
     Part,
     PythonCalls,
+    Space,
     Word,
     Ws,
 )
 
-__all__ = ["CallMachine"]
+__all__ = ["CallMachine", "split_tail"]
 
 Outcome = Generator[None, None, str]
 
 
-class CallMachine(Machine):
+def split_tail(white: str, space: Space) -> tuple[str, str]:
+    """Cut white space in front of a marker into what is text and what is framing."""
+    if space.any:
+        text = white.rstrip(space.chars)
+        return text, white[len(text) :]
+    for length in range(len(space.text), 0, -1):
+        if white.endswith(space.text[:length]):
+            return white[:-length], white[-length:]
+    return white, ""
+
+
+class CallMachine(Recovery):
     """A machine that can read one call, or a section of calls."""
 
     def __init__(self, state: State, setup: Setup) -> None:
@@ -49,6 +61,7 @@ class CallMachine(Machine):
         self.fresh = True
         self.after_call = False
         self.rest: tuple[Part, ...] = ()
+        self.listed = False
         super().__init__(state.alignment())
 
     # -- one call -------------------------------------------------------------
@@ -65,12 +78,17 @@ class CallMachine(Machine):
             yield from self.sequence(self.setup.tools.call.parts)
             self.end_trial()
             outcome = "read"
-        except Broken as broken:
-            yield from self.broken(broken)
-            outcome = "broken"
-        except Refuted as refuted:
-            self.refuted(refuted)
-            outcome = "refuted"
+        except Refuted as why:
+            if self.is_cut():
+                self.cut()
+                outcome = "cut"
+            elif isinstance(why, Broken):
+                yield from self.broken(why)
+                outcome = "broken"
+            else:
+                if not (self.listed and (yield from self.rest_of_list(why))):
+                    self.refuted(why)
+                outcome = "refuted"
         except Cut:
             self.cut()
             outcome = "cut"
@@ -81,6 +99,7 @@ class CallMachine(Machine):
         """From here on consumed text is held until a call is announced."""
         self.call = Call()
         self.lane = self.look = None
+        self.listed = False
         self.trial = [("white", white)] if white else []
 
     def end_trial(self) -> None:
@@ -102,6 +121,7 @@ class CallMachine(Machine):
         """In a list: the call is over, and what follows may be another."""
         self.finish_call()
         self.begin_trial()
+        self.listed = True
 
     def announce(self, name: str) -> None:
         """The call is one: its name is whole and the template goes on as it must."""
@@ -140,7 +160,7 @@ class CallMachine(Machine):
         """White space in front of a call: framing, or the end of the content."""
         tools = self.setup.tools
         assert tools is not None
-        body = white.rstrip(tools.before.chars) if tools.before.any else white
+        body, _ = split_tail(white, tools.before)
         if self.blank or not body:
             self.mark("framing", len(white))
             return
@@ -153,95 +173,6 @@ class CallMachine(Machine):
         if text.strip():
             self.note("noise", self.pos, self.pos + len(text), "a call")
         self.mark("noise", len(text))
-
-    # -- what goes wrong ------------------------------------------------------
-
-    def refuted(self, why: Refuted) -> None:
-        """Give the text back, in place."""
-        trial, self.trial = self.trial or [], None
-        self.call = Call()
-        white = sum(len(text) for kind, text in trial if kind == "white")
-        text = "".join(text for _, text in trial)
-        if len(text) > white:
-            self.note(why.code, self.pos + white, self.pos + len(text), why.expected)
-        self.give_back(text)
-
-    def give_back(self, text: str) -> None:
-        """Refuted text is content, its trailing white space held."""
-        body = text.rstrip(WHITE)
-        if body:
-            self.content(body)
-            self.mark("content", len(body))
-            self.blank = self.fresh = False
-        if len(body) < len(text):
-            self.white.append(text[len(body) :])
-
-    def broken(self, why: Broken) -> Run:
-        """Stop the call's arguments; skip to where reading can go on."""
-        self.note(why.code, self.at(), self.at(), why.expected)
-        self.end_call(False)
-        while True:
-            found = self.setup.recover.search(self.buf, self.i)
-            stop = found.start() if found else len(self.buf)
-            self.take(stop - self.i, "broken")
-            if found is None:
-                if self.eof:
-                    break
-                yield
-                continue
-            marker = found.group()
-            counts = self.is_marker(marker, self.i) if marker in self.setup.recover.markers else None
-            if counts:
-                if marker in self.closers():
-                    self.take(len(marker), "markup")
-                break
-            if counts is None and not self.eof:
-                yield
-            else:
-                self.take(1, "broken")
-        self.blank = self.after_call = True
-        self.fresh = False
-
-    def closers(self) -> tuple[str, ...]:
-        """The last markers of a call, in every spelling."""
-        assert self.setup.tools is not None
-        parts = self.setup.tools.call.parts
-        last = [part for part in parts[1:] if isinstance(part, Lit)][-1:]
-        inner = [
-            one
-            for part in parts
-            if isinstance(part, Choice)
-            for option in part.options
-            for one in option[-1:]
-        ]
-        return tuple(
-            spelling for one in (*last, *inner) if isinstance(one, Lit) for spelling in one.spellings
-        )
-
-    def cut(self) -> None:
-        """The output ended inside a call."""
-        rest = len(self.buf) - self.i
-        start = self.at()
-        self.i = len(self.buf)
-        if self.call.announced:
-            if self.call.proven:
-                self.mark("framing", rest)
-                self.finish_call()
-                return
-            self.note("cut_call", start, start + rest, "the end of the call", "raise max_tokens")
-            self.mark("unfinished", rest)
-            self.end_call(False)
-            self.blank = self.after_call = True
-            return
-        trial, self.trial = self.trial or [], None
-        held = "".join(text for kind, text in trial if kind != "white")
-        white = "".join(text for kind, text in trial if kind == "white")
-        if not held.strip() and not rest:
-            self.mark("framing", len(white) + len(held))
-            return
-        self.mark("framing", len(white))
-        self.note("unfinished_call", self.pos, self.pos + len(held) + rest, "the rest of a call")
-        self.mark("unfinished", len(held) + rest)
 
     # -- sections -------------------------------------------------------------
 
@@ -281,7 +212,7 @@ class CallMachine(Machine):
             counts: bool | None = None
             if found is not None and found.group() in scan.markers:
                 counts = self.is_marker(found.group(), stop)
-            if counts is False or (found is not None and not counts and self.eof):
+            if counts is False:
                 at = stop + 1
                 continue
             pieces.append(self.buf[self.i : stop])
@@ -318,11 +249,14 @@ class CallMachine(Machine):
             yield from self.sequence(self.setup.tools.call.parts)
             self.end_trial()
             return "read"
-        except Broken as broken:
-            yield from self.broken(broken)
-            self.call = Call()
-            return "broken"
-        except Refuted:
+        except Refuted as why:
+            if self.is_cut():
+                self.cut()
+                return "cut"
+            if isinstance(why, Broken):
+                yield from self.broken(why)
+                self.call = Call()
+                return "broken"
             trial, self.trial = self.trial or [], held
             refuted = "".join(text for _, text in trial[before:])
             self.call = Call()
@@ -365,11 +299,15 @@ class CallMachine(Machine):
 
     def section_cut(self, read: int) -> str:
         """The output ended between the calls of a section."""
+        rest = len(self.buf) - self.i
         if self.trial is None:
+            self.take(rest, "unfinished")
             return "read" if read else "cut"
         noise = "".join(text for kind, text in self.trial if kind == "noise")
         if noise.strip():
-            return self.section_closed("", read)
+            outcome = self.section_closed("", read)
+            self.take(rest, "unfinished")
+            return outcome
         self.cut()
         return "cut"
 
@@ -406,53 +344,12 @@ class CallMachine(Machine):
                 self.take(len(spelling), "markup")
             return 0
         if part.optional:
+            if self.is_cut() and not self.required((*rest, *self.rest)):
+                self.take(len(self.buf) - self.i, "markup")
             return 0
-        if self.eof and self.i >= len(self.buf):
+        if (self.eof and self.i >= len(self.buf)) or self.is_cut():
             raise Cut
         return (yield from self.missing(part, rest))
-
-    def missing(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
-        """A marker is not where it must be: a later one or the next call may prove the end."""
-        call = self.call
-        if not call.announced:
-            raise Refuted("not_a_call", part.text)
-        for n, later in enumerate(rest):
-            if isinstance(later, Lit):
-                spelling = yield from self.literal(later.spellings)
-                if spelling is not None:
-                    self.note("missing_marker", self.at(), self.at(), part.text)
-                    return n
-        opener = yield from self.literal(self.openers())
-        if opener is not None:
-            self.note("missing_marker", self.at(), self.at(), part.text)
-            self.end_call(True)
-            return len(rest)
-        if call.proven:
-            yield from self.closer_nearby(part, rest)
-            return len(rest)
-        raise Broken("broken_call", part.text)
-
-    def openers(self) -> tuple[str, ...]:
-        """What begins the next call or ends the section: proof that this one is over."""
-        tools = self.setup.tools
-        assert tools is not None
-        section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
-        return (*(one for one in self.setup.call_openers if one not in self.setup.anchored), *section)
-
-    def closer_nearby(self, part: Lit, rest: tuple[Part, ...]) -> Run:
-        """A proven call without its closer: text up to a closer nearby is noise, else it is content."""
-        closers = tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings)
-        while True:
-            window = self.buf[self.i : self.i + MAX_WHITE]
-            places = [place for place in map(window.find, closers) if place >= 0]
-            if places or self.eof or len(window) >= MAX_WHITE:
-                break
-            yield
-        self.note("missing_marker", self.at(), self.at(), part.text)
-        if places:
-            self.take(min(places), "noise")
-            spelling = yield from self.literal(closers)
-            self.take(len(spelling or ""), "markup")
 
     def read_ws(self, part: Ws) -> Run:
         """Read the white space that a template allows."""
@@ -463,9 +360,7 @@ class CallMachine(Machine):
         return self.state.typer(self.call.name)
 
 
-Reader = Callable[[Any, Any], Run]
-
-READERS: dict[type, Reader] = {
+READERS: dict[type, Callable[[Any, Any], Run]] = {
     Ws: CallMachine.read_ws,
     Word: read_word,
     Name: read_name,

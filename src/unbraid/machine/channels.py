@@ -122,15 +122,7 @@ class ChannelMachine(CallMachine):
 
     def is_plain_text(self, held: list[str]) -> Generator[None, None, bool]:
         """Whether the output begins with text that can be no header; white space before it is held."""
-        starts = [
-            one.text
-            for one in (
-                self.channels.start,
-                self.channels.channel,
-                self.channels.constrain,
-                self.channels.body,
-            )
-        ]
+        starts = [*self.header_markers()]
         role = self.channels.role
         if not self.prefix.endswith(role):
             starts.append(role)
@@ -149,6 +141,11 @@ class ChannelMachine(CallMachine):
                 return bool(rest) or not self.eof
             yield
 
+    def header_markers(self) -> tuple[str, ...]:
+        """The markers that stand in a header, and the one behind it."""
+        channels = self.channels
+        return (channels.start.text, channels.channel.text, channels.constrain.text, channels.body.text)
+
     def header_only(self, text: str, ended: str, first: bool) -> None:
         """A header without a body: its words are markup, what is no header word is content."""
         prefix = self.prefix if first else ""
@@ -157,6 +154,8 @@ class ChannelMachine(CallMachine):
             rest = text
         else:
             rest = header.rest
+        if not ended and any(one.startswith(rest) for one in self.header_markers()):
+            rest = ""
         self.mark("markup", len(text) - len(rest))
         if rest.strip():
             self.note("not_a_header", self.pos, self.pos + len(rest), self.channels.body.text)
@@ -316,7 +315,11 @@ class ChannelMachine(CallMachine):
             self.call = Call()
             return
         except Refuted as refuted:
-            yield from self.no_call(refuted, head, route)
+            if not self.is_cut():
+                yield from self.no_call(refuted, head, route)
+                return
+            self.cut()
+            self.call = Call()
             return
         except Cut:
             self.cut()

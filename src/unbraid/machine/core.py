@@ -96,6 +96,7 @@ class Machine:
         self.trial: Trial | None = None
         self.drafting = False
         self.before_draft: tuple[int, ...] = ()
+        self.cut_place = -1
         self.draft_text: list[str] = []
         self.ready: list[Event] = []
         self.thinking = False
@@ -118,7 +119,7 @@ class Machine:
         if token_ids is not None and self.alignment is not None:
             self.alignment.feed(token_ids)
         look = self.look
-        if look is not None and text and look(text) is None:
+        if look is not None and text and type(text) is str and look(text) is None:
             self.lane_parts.append(text)
             self.base += len(text)
             self.pos += len(text)
@@ -343,9 +344,16 @@ class Machine:
                     if counts:
                         return spelling
             else:
-                if self.eof or not any(len(rest) < len(one) and one.startswith(rest) for one in spellings):
+                partial = any(len(rest) < len(one) and one.startswith(rest) for one in spellings)
+                if self.eof and partial:
+                    self.cut_place = self.at()
+                if self.eof or not partial:
                     return None
             yield
+
+    def is_cut(self) -> bool:
+        """Whether the output ends here in a beginning of what was looked for."""
+        return self.eof and self.cut_place == self.at() and self.i < len(self.buf)
 
     # -- calls ----------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from unbraid.machine.lanes import Lane
-from unbraid.syntax import MAX_WHITE, WHITE
+from unbraid.syntax import MAX_WHITE
 
 __all__ = ["Scanner", "scanner"]
 
@@ -51,7 +51,7 @@ class Scanner:
         stop = self.decided(text)
         if stop is None:
             return None
-        length = len(text[:stop].rstrip(WHITE))
+        length = len(text[:stop].rstrip())
         return length if len(text) - length <= MAX_WHITE else None
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.reader import Reader
 from unbraid.machine.setup import first_literals
 from unbraid.syntax import MAX_NAME, WHITE, Choice, Id, Name, Part, Word
-
-if TYPE_CHECKING:
-    from unbraid.machine.calls import CallMachine
 
 __all__ = ["read_choice", "read_id", "read_name", "read_word"]
 
@@ -24,7 +21,7 @@ def _run(chars: str) -> re.Pattern[str]:
     return re.compile(chars + "*")
 
 
-def read_chars(m: CallMachine, chars: str, expected: str) -> Generator[None, None, str]:
+def read_chars(m: Reader, chars: str, expected: str) -> Generator[None, None, str]:
     """The run of ``chars`` that stands here, not consumed; refuted when empty or over-long."""
     pattern = _run(chars)
     while True:
@@ -43,7 +40,7 @@ def read_chars(m: CallMachine, chars: str, expected: str) -> Generator[None, Non
     return text
 
 
-def read_name(m: CallMachine, part: Name) -> Run:
+def read_name(m: Reader, part: Name) -> Run:
     """Read the function's name, white space around it tolerated."""
     yield from m.white_run(WHITE)
     name = yield from read_chars(m, part.chars, "a function's name")
@@ -51,13 +48,13 @@ def read_name(m: CallMachine, part: Name) -> Run:
     m.call.name = name
 
 
-def read_word(m: CallMachine, part: Word) -> Run:
+def read_word(m: Reader, part: Word) -> Run:
     """Read a word that carries no meaning."""
     word = yield from read_chars(m, r"[\w-]", part.text)
     m.take(len(word), "markup")
 
 
-def read_id(m: CallMachine, part: Id) -> Run:
+def read_id(m: Reader, part: Id) -> Run:
     """Read an id that the model writes, and the name in it if it holds one."""
     yield from m.white_run(WHITE)
     text = yield from read_chars(m, ID_CHARS, "a call's id")
@@ -77,16 +74,19 @@ def read_id(m: CallMachine, part: Id) -> Run:
     yield from m.white_run(WHITE)
 
 
-def read_choice(m: CallMachine, part: Choice) -> Run:
+def read_choice(m: Reader, part: Choice) -> Run:
     """Read the option that can begin with what stands here."""
     options = [(option, *_firsts(option)) for option in part.options]
     while True:
         rest = m.buf[m.i :]
         waiting = False
+        cut = False
         for option, texts, name in options:
             for text in texts:
                 if not rest.startswith(text):
-                    waiting |= not m.eof and len(rest) < len(text) and text.startswith(rest)
+                    partial = len(rest) < len(text) and text.startswith(rest)
+                    waiting |= partial and not m.eof
+                    cut |= partial and m.eof
                     continue
                 counts = m.is_marker(text, m.i)
                 if counts and not waiting:
@@ -96,7 +96,7 @@ def read_choice(m: CallMachine, part: Choice) -> Run:
             if name is not None and rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
                 yield from m.sequence(option)
                 return
-        if m.eof and not rest:
+        if m.eof and (cut or not rest):
             raise Cut
         if not waiting:
             raise Refuted("not_a_call", " or ".join(text for _, texts, _ in options for text in texts))

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import (
-    WHITE,
+    BLANK,
     Calls,
     Choice,
     Envelope,
@@ -94,7 +94,9 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
     policy = reasoning.tools_inside if reasoning else "text"
     if policy == "draft" and (ends or tools is None):
         policy = "end"
-    dropped = tuple(dict.fromkeys((*(tools.dropped if tools else ()), *(reasoning.dropped if reasoning else ()))))
+    dropped = tuple(
+        dict.fromkeys((*(tools.dropped if tools else ()), *(reasoning.dropped if reasoning else ())))
+    )
     kinds = dict.fromkeys(dropped, "dropped")
     inside: list[str] = []
     if tools:
@@ -128,7 +130,7 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
         call_openers=openers,
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
-        separators=tools.between.chars if tools and tools.between.any else WHITE,
+        separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),
         ends_thinking=policy == "end",
         drafts=policy == "draft",
         recover=scanner(_recovery(tools)) if tools else scanner(()),

@@ -6,25 +6,14 @@ from collections.abc import Callable, Generator
 from typing import Literal
 
 from unbraid.events import ContentDelta, Event, ReasoningDelta
-from unbraid.machine.calls import CallMachine
+from unbraid.machine.calls import CallMachine, split_tail
 from unbraid.machine.core import Call, Run
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import MAX_WHITE, WHITE, Space
 
-__all__ = ["TagMachine", "split_tail"]
+__all__ = ["TagMachine"]
 
 Found = Generator[None, None, str | None]
-
-
-def split_tail(white: str, space: Space) -> tuple[str, str]:
-    """Cut white space in front of a marker into what is text and what is framing."""
-    if space.any:
-        text = white.rstrip(space.chars)
-        return text, white[len(text) :]
-    for length in range(len(space.text), 0, -1):
-        if white.endswith(space.text[:length]):
-            return white[:-length], white[-length:]
-    return white, ""
 
 
 class TagMachine(CallMachine):
@@ -126,8 +115,8 @@ class TagMachine(CallMachine):
         """Give out ``buf[i:stop]``, its trailing white space held."""
         chunk = self.buf[self.i : stop]
         self.i = stop
-        chars = self.setup.separators if self.after_call and self.blank and strand == "content" else WHITE
-        body = chunk.rstrip(chars)
+        separated = self.after_call and self.blank and strand == "content"
+        body = chunk.rstrip(self.setup.separators) if separated else chunk.rstrip()
         if not body:
             self.white.append(chunk)
             return
@@ -347,7 +336,7 @@ class TagMachine(CallMachine):
         self.call = Call()
         self.restore(undo)
         self.out, self.ready = self.ready, []
-        body = text.rstrip(WHITE)
+        body = text.rstrip()
         self.white = [text[len(body) :]] if len(body) < len(text) else []
         if body:
             self.strand("reasoning", body)

@@ -1,0 +1,188 @@
+"""What a machine does when a call goes wrong: give text back, skip to where reading resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from unbraid.machine.core import Broken, Call, Refuted, Run
+from unbraid.machine.reader import Reader
+from unbraid.syntax import MAX_WHITE, WHITE, Choice, Lit, Part, Ws
+
+__all__ = ["Recovery"]
+
+
+class Recovery(Reader):
+    """The three fates of a call that fails, and what proves the end of one that does not."""
+
+    def refuted(self, why: Refuted) -> None:
+        """Give the text back, in place."""
+        trial, self.trial = self.trial or [], None
+        self.call = Call()
+        white = sum(len(text) for kind, text in trial if kind == "white")
+        text = "".join(text for _, text in trial)
+        if len(text) > white:
+            self.note(why.code, self.pos + white, self.pos + len(text), why.expected)
+        self.give_back(text)
+
+    def rest_of_list(self, why: Refuted) -> Generator[None, None, bool]:
+        """A list that holds a call goes on with something else: up to its end nearby it is noise."""
+        while True:
+            window = self.buf[self.i : self.i + MAX_WHITE]
+            end = window.find("]")
+            if end >= 0 or self.eof or len(window) >= MAX_WHITE:
+                break
+            yield
+        if end < 0:
+            return False
+        trial, self.trial = self.trial or [], None
+        self.call = Call()
+        length = sum(len(text) for _, text in trial) + end
+        self.note(why.code, self.pos, self.pos + length, why.expected)
+        self.mark("noise", length - end)
+        self.take(end, "noise")
+        self.take(1, "markup")
+        yield from self.closer_behind()
+        return True
+
+    def closer_behind(self) -> Run:
+        """Consume the call's closer if it stands here, behind white space."""
+        held: list[str] = []
+        while True:
+            rest = self.buf[self.i :]
+            blank = len(rest) - len(rest.lstrip(WHITE))
+            held.append(rest[:blank])
+            self.i += blank
+            if self.i < len(self.buf) or self.eof:
+                break
+            yield
+        spelling = yield from self.literal(self.closers())
+        if spelling is None:
+            self.white.append("".join(held))
+            return
+        self.mark("framing", len("".join(held)))
+        self.take(len(spelling), "markup")
+
+    def give_back(self, text: str) -> None:
+        """Refuted text is content, its trailing white space held."""
+        body = text.rstrip()
+        if body:
+            self.content(body)
+            self.mark("content", len(body))
+            self.blank = self.fresh = False
+        if len(body) < len(text):
+            self.white.append(text[len(body) :])
+
+    def broken(self, why: Broken) -> Run:
+        """Stop the call's arguments; skip to where reading can go on."""
+        self.note(why.code, self.at(), self.at(), why.expected)
+        self.end_call(False)
+        while True:
+            found = self.setup.recover.search(self.buf, self.i)
+            stop = found.start() if found else len(self.buf)
+            self.take(stop - self.i, "broken")
+            if found is None:
+                if self.eof:
+                    break
+                yield
+                continue
+            marker = found.group()
+            counts = self.is_marker(marker, self.i) if marker in self.setup.recover.markers else None
+            if counts:
+                if marker in self.closers():
+                    self.take(len(marker), "markup")
+                break
+            if counts is None and not self.eof:
+                yield
+            else:
+                self.take(1, "broken")
+        self.blank = self.after_call = True
+        self.fresh = False
+
+    def closers(self) -> tuple[str, ...]:
+        """The last markers of a call, in every spelling."""
+        assert self.setup.tools is not None
+        parts = self.setup.tools.call.parts
+        last = [part for part in parts[1:] if isinstance(part, Lit)][-1:]
+        inner = [
+            one
+            for part in parts
+            if isinstance(part, Choice)
+            for option in part.options
+            for one in option[-1:]
+        ]
+        return tuple(
+            spelling for one in (*last, *inner) if isinstance(one, Lit) for spelling in one.spellings
+        )
+
+    def cut(self) -> None:
+        """The output ended inside a call."""
+        rest = len(self.buf) - self.i
+        start = self.at()
+        self.i = len(self.buf)
+        if self.call.announced:
+            if self.call.proven:
+                self.mark("framing", rest)
+                self.finish_call()
+                return
+            self.note("cut_call", start, start + rest, "the end of the call", "raise max_tokens")
+            self.mark("unfinished", rest)
+            self.end_call(False)
+            self.blank = self.after_call = True
+            return
+        trial, self.trial = self.trial or [], None
+        held = "".join(text for kind, text in trial if kind != "white")
+        white = "".join(text for kind, text in trial if kind == "white")
+        if not held.strip() and not rest:
+            self.mark("framing", len(white) + len(held))
+            return
+        self.mark("framing", len(white))
+        self.note("unfinished_call", self.pos, self.pos + len(held) + rest, "the rest of a call")
+        self.mark("unfinished", len(held) + rest)
+
+    @staticmethod
+    def required(parts: tuple[Part, ...]) -> bool:
+        """Whether the template can't end before these parts."""
+        return not all(isinstance(one, Ws) or (isinstance(one, Lit) and one.optional) for one in parts)
+
+    def missing(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
+        """A marker is not where it must be: a later one or the next call may prove the end."""
+        call = self.call
+        if not call.announced:
+            raise Refuted("not_a_call", part.text)
+        for n, later in enumerate(rest):
+            if isinstance(later, Lit):
+                spelling = yield from self.literal(later.spellings)
+                if spelling is not None:
+                    self.note("missing_marker", self.at(), self.at(), part.text)
+                    return n
+        opener = yield from self.literal(self.openers())
+        if opener is not None:
+            self.note("missing_marker", self.at(), self.at(), part.text)
+            self.end_call(True)
+            return len(rest)
+        if call.proven:
+            yield from self.closer_nearby(part, rest)
+            return len(rest)
+        raise Broken("broken_call", part.text)
+
+    def openers(self) -> tuple[str, ...]:
+        """What begins the next call or ends the section: proof that this one is over."""
+        tools = self.setup.tools
+        assert tools is not None
+        section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
+        return (*(one for one in self.setup.call_openers if one not in self.setup.anchored), *section)
+
+    def closer_nearby(self, part: Lit, rest: tuple[Part, ...]) -> Run:
+        """A proven call without its closer: text up to a closer nearby is noise, else it is content."""
+        closers = tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings)
+        while True:
+            window = self.buf[self.i : self.i + MAX_WHITE]
+            places = [place for place in map(window.find, closers) if place >= 0]
+            if places or self.eof or len(window) >= MAX_WHITE:
+                break
+            yield
+        self.note("missing_marker", self.at(), self.at(), part.text)
+        if places:
+            self.take(min(places), "noise")
+            spelling = yield from self.literal(closers)
+            self.take(len(spelling or ""), "markup")
