@@ -80,8 +80,8 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
     parser = Parser(setup.reasoning_parser, setup.tool_parser, **options)
     constraint, after = None, None
     if _needs_constraint(ask, setup):
-        made = _constrain(ask, setup, engine, parser, parser.plan.thinking)
-        constraint = _exported(made, engine)
+        made = _constrain(ask, setup, engine, parser.plan.thinking)
+        constraint = _exported(made, engine, ask)
         parser = Parser(
             setup.reasoning_parser,
             setup.tool_parser,
@@ -89,7 +89,7 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
         )
     limit = _budget(ask, setup, parser)
     if limit is not None and constraint is not None:
-        after = _exported(_constrain(ask, setup, engine, parser, "off"), engine)
+        after = _exported(_constrain(ask, setup, engine, "off"), engine, ask)
     generation = Generation(prompt, ask.sampling, constraint, ask.logprobs)
     return Job(
         id="chatcmpl-" + secrets.token_hex(16),
@@ -171,7 +171,7 @@ def _needs_constraint(ask: Ask, setup: Setup) -> bool:
     return ask.schema is not None or tools.forced or tools.limited or strict
 
 
-def _constrain(ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking: str) -> Any:
+def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: str) -> Any:
     from unbraid.constrain import constrain
 
     state: Literal["open", "off", "optional"]
@@ -195,7 +195,7 @@ def _constrain(ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking:
     return made
 
 
-def _exported(constraint: Any, engine: Engine) -> Constraint:
+def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
     """A constraint in a dialect of the engine."""
     dialects = engine.capabilities.dialects
     if "llguidance" in dialects:
@@ -206,7 +206,7 @@ def _exported(constraint: Any, engine: Engine) -> Constraint:
     raise Unsupported(
         f"this request must be enforced by a grammar, and the engine {engine.model} takes {can}: "
         "use tool_choice auto without strict tools and without response_format, or an engine with llguidance",
-        param="tool_choice",
+        param="response_format" if ask.tools.choice == "none" else "tool_choice",
     )
 
 
