@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from functools import lru_cache
+from typing import Union
 
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
@@ -68,6 +69,8 @@ def read_id(m: Reader, part: Id) -> Run:
             m.call.id = text
         m.call.name = name.removeprefix(prefix)
         if not m.call.name:
+            if m.eof and m.i >= len(m.buf):
+                raise Cut
             raise Refuted("not_a_call", "a function's name")
     elif re.fullmatch(part.pattern, text):
         m.call.id = text
@@ -76,9 +79,9 @@ def read_id(m: Reader, part: Id) -> Run:
 
 def read_choice(m: Reader, part: Choice) -> Run:
     """Read the option that can begin with what stands here."""
-    options = [(option, *_firsts(option)) for option in part.options]
+    options, width = _options(part)
     while True:
-        rest = m.buf[m.i :]
+        rest = m.buf[m.i : m.i + width]
         waiting = False
         cut = False
         for option, texts, name in options:
@@ -103,10 +106,22 @@ def read_choice(m: Reader, part: Choice) -> Run:
         yield
 
 
+Options = list[tuple[tuple[Part, ...], tuple[str, ...], Union[Name, None]]]
+_KNOWN: dict[int, tuple[Choice, Options, int]] = {}
+
+
+def _options(part: Choice) -> tuple[Options, int]:
+    """The options with what they may begin with, and the length of the longest beginning."""
+    known = _KNOWN.get(id(part))
+    if known is None or known[0] is not part:
+        options = [(option, *_firsts(option)) for option in part.options]
+        width = max((len(text) for _, texts, _ in options for text in texts), default=1)
+        known = _KNOWN[id(part)] = (part, options, width)
+    return known[1], known[2]
+
+
 def _firsts(option: tuple[Part, ...]) -> tuple[tuple[str, ...], Name | None]:
     first = option[0]
     if isinstance(first, Name):
         return (), first
     return tuple(text for text, _ in first_literals(option)), None
-
-
