@@ -32,6 +32,27 @@ NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 NUMBER_CHARS = re.compile(r"[-+.0-9eE]*")
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 ESCAPE_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+NUMBER_END = r"(?![-+.0-9eE]|\Z)"
+TOKEN = re.compile(rf'[ \t\r\n]*([{{}}\[\],:]|"{_BODY}"|true|false|null|{NUMBER.pattern}{NUMBER_END})')
+OTHER = "-0123456789"
+AFTER = {
+    (state, char): following
+    for state, more in {
+        "value": {},
+        "item": {"]": "closed"},
+        "next": {",": "more", "}": "closed", "]": "closed"},
+        "key": {'"': "colon", "}": "closed"},
+        "more_keys": {'"': "colon"},
+        "colon": {":": "value"},
+    }.items()
+    for char, following in (
+        {"{": "open", "[": "open", **dict.fromkeys(OTHER + 'tfn"', "next")}
+        if state in ("value", "item")
+        else {}
+    ).items()
+    | more.items()
+}
+"""What may follow in a state, and the state behind it."""
 LITERALS = {"t": "true", "f": "false", "n": "null"}
 LANE = lane_of(_BODY, r"\\(?:u[0-9a-fA-F]{0,3})?", r'"\\\x00-\x1f')
 
@@ -193,12 +214,61 @@ def string_rest(m: Reader, put: Callable[[str], None], kind: str, limit: int | N
         yield
 
 
+def whole_tokens(
+    m: Reader, put: Callable[[str], None], kind: str, stack: list[str], keys: set[str], state: str
+) -> str:
+    """Read the tokens that stand here whole and are right, all at once; returns the state behind them."""
+    own = put == m.args
+    at = m.i
+    while state != "done":
+        found = TOKEN.match(m.buf, at)
+        if found is None:
+            break
+        token = found[1]
+        following = AFTER.get((state, token[0]))
+        if following is None or (token[0] in OTHER and len(token) > MAX_NUMBER):
+            break
+        if following == "open":
+            if len(stack) >= MAX_DEPTH:
+                break
+            stack.append(token)
+            following = "key" if token == "{" else "item"
+        elif following == "closed":
+            if stack[-1] + token not in ("{}", "[]"):
+                break
+            stack.pop()
+            following = "next" if stack else "done"
+        elif following == "more":
+            following = "more_keys" if stack[-1] == "{" else "value"
+        elif following == "colon":
+            if own and len(stack) == 1:
+                note_key(m, token, m.base + found.start(1), m.base + found.end(1), keys)
+        elif following == "next" and not stack:
+            following = "done"
+        state = following
+        at = found.end()
+    if at > m.i:
+        put(m.buf[m.i : at])
+        m.take(at - m.i, kind)
+    return state
+
+
+def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
+    """A key of the arguments themselves; a second one of the same name is noted."""
+    if key in keys:
+        m.note("duplicate_key", start, end, "each key once")
+    keys.add(key)
+
+
 def value(m: Reader, put: Callable[[str], None], kind: str) -> Run:
     """Read one JSON value, handing valid text to ``put``."""
     stack: list[str] = []
-    keys: list[set[str]] = []
+    keys: set[str] = set()
     state = "value"
     while True:
+        state = whole_tokens(m, put, kind, stack, keys, state)
+        if state == "done":
+            return
         found = SPACES.match(m.buf, m.i)
         assert found is not None
         if found.end() > m.i:
@@ -237,8 +307,6 @@ def value(m: Reader, put: Callable[[str], None], kind: str) -> Run:
             if len(stack) >= MAX_DEPTH:
                 m.fail("too_deep", f"at most {MAX_DEPTH} levels")
             stack.append(char)
-            if char == "{" and len(stack) == 1:
-                keys.append(set())
             put(char)
             m.take(1, kind)
             state = "key" if char == "{" else "item"
@@ -257,7 +325,7 @@ def value(m: Reader, put: Callable[[str], None], kind: str) -> Run:
         state = "next"
 
 
-def read_key(m: Reader, put: Callable[[str], None], kind: str, keys: list[set[str]], depth: int) -> Run:
+def read_key(m: Reader, put: Callable[[str], None], kind: str, keys: set[str], depth: int) -> Run:
     """Read a key; a second one of the same name in the arguments themselves is noted."""
     start = m.at()
     pieces: list[str] = []
@@ -270,10 +338,7 @@ def read_key(m: Reader, put: Callable[[str], None], kind: str, keys: list[set[st
     m.take(1, kind)
     yield from string_rest(m, keep, kind)
     if depth == 1 and put == m.args:
-        key = "".join(pieces)
-        if key in keys[0]:
-            m.note("duplicate_key", start, m.at(), "each key once")
-        keys[0].add(key)
+        note_key(m, "".join(pieces), start, m.at(), keys)
 
 
 def scalar(m: Reader, put: Callable[[str], None], kind: str, char: str) -> Run:

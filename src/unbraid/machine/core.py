@@ -12,7 +12,9 @@ generator.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -34,6 +36,12 @@ __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
 Run = Generator[None, None, None]
 Trial = list[tuple[str, str]]
+
+
+@lru_cache(maxsize=64)
+def run_of(chars: str) -> re.Pattern[str]:
+    """Matches any run of these characters."""
+    return re.compile(f"[{re.escape(chars)}]*")
 
 
 class Refuted(Exception):
@@ -312,8 +320,11 @@ class Machine:
     def white_run(self, chars: str, kind: str = "framing") -> Run:
         """Consume a run of white space of any length."""
         while True:
-            rest = self.buf[self.i :]
-            self.take(len(rest) - len(rest.lstrip(chars)), kind)
+            if self.i < len(self.buf) and self.buf[self.i] not in chars:
+                return
+            found = run_of(chars).match(self.buf, self.i)
+            assert found is not None
+            self.take(found.end() - self.i, kind)
             if self.i < len(self.buf) or self.eof:
                 return
             yield
@@ -335,16 +346,16 @@ class Machine:
     def literal(self, spellings: tuple[str, ...]) -> Generator[None, None, str | None]:
         """Which spelling stands here (not consumed), or None."""
         while True:
-            rest = self.buf[self.i :]
             for spelling in spellings:
-                if rest.startswith(spelling):
+                if self.buf.startswith(spelling, self.i):
                     counts = self.is_marker(spelling, self.i)
                     if counts is None:
                         break
                     if counts:
                         return spelling
             else:
-                partial = any(len(rest) < len(one) and one.startswith(rest) for one in spellings)
+                left = len(self.buf) - self.i
+                partial = any(left < len(one) and one.startswith(self.buf[self.i :]) for one in spellings)
                 if self.eof and partial:
                     self.cut_place = self.at()
                 if self.eof or not partial:

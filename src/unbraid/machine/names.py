@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from functools import lru_cache
-from typing import Union
 
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
@@ -106,7 +105,7 @@ def read_choice(m: Reader, part: Choice) -> Run:
         yield
 
 
-Options = list[tuple[tuple[Part, ...], tuple[str, ...], Union[Name, None]]]
+Options = list[tuple[tuple[Part, ...], tuple[str, ...], Name | None]]
 _KNOWN: dict[int, tuple[Choice, Options, int]] = {}
 
 
