@@ -340,8 +340,8 @@ def _markers(
 
 def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:
     """The markers of a pair that its family's tokenizers always hold as one special token."""
-    halves = halves(reasoning_parser, tool_parser)
-    return list(dict.fromkeys(text for one in _markers(*halves) if one.special for text in one.spellings))
+    found = _markers(*halves(reasoning_parser, tool_parser))
+    return list(dict.fromkeys(text for one in found if one.special for text in one.spellings))
 
 
 def forced(tool_choice: ToolChoice | None) -> bool:

@@ -121,7 +121,7 @@ class HFTokenizer:
         added = self._added.get(token_id)
         if added is not None:
             return added.encode()
-        piece = self._tokenizer.id_to_token(token_id)
+        piece = self._tokenizer.id_to_token(token_id) if 0 <= token_id < 1 << 32 else None
         if piece is None:
             return b""
         if self._byte_level:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
+from operator import index
 
 from unbraid.errors import InvalidRequest
 from unbraid.tokens import Tokenizer
@@ -38,7 +39,7 @@ class Alignment:
     def feed(self, token_ids: Iterable[int]) -> None:
         """Take the ids of the next tokens; they are decoded when a decision needs them."""
         try:
-            self._queue.extend(token_ids)
+            self._queue.extend([*map(index, token_ids)])
         except TypeError as error:
             raise InvalidRequest("token_ids must be a list of ids", param="token_ids") from error
 
