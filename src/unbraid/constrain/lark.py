@@ -29,9 +29,9 @@ from unbraid.constrain.tree import (
 
 __all__ = ["to_lark"]
 
-LAYOUT = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
+LAYOUT = {"whitespace_flexible": True, "whitespace_pattern": "[ ]{0,1}"}
 ANY = "(?s:.)"
-_SLASH = re.compile(r"\\?/")
+_SLASH = re.compile(r"\\.|/")
 
 
 def to_lark(grammar: Grammar) -> str:
@@ -85,6 +85,8 @@ class _Emitter:
             return " ".join(self.items(node.items)) or '""'
         if isinstance(node, Ref):
             return self.reference(node.name)
+        if isinstance(node, Json) and node.plain is not None:
+            return self.expression(node.plain)
         return self.rule(node)
 
     def rule(self, node: Node) -> str:
@@ -166,7 +168,7 @@ class _Emitter:
 
 def _plain_or_regular(node: Node) -> bool:
     if isinstance(node, Regex):
-        return not node.least and node.most is None
+        return not node.least and node.most is None and not node.exclude
     return isinstance(node, (Space, Text)) or (isinstance(node, Marker) and node.token_id is None)
 
 
@@ -179,14 +181,18 @@ def _regex(node: Node) -> str:
     if isinstance(node, Space):
         return f"{char_class(node.chars)}{{0,{node.most}}}"
     if isinstance(node, Regex):
-        return "(?:" + _SLASH.sub(r"\\/", node.pattern) + ")"
+        pattern = _SLASH.sub(lambda found: r"\/" if found.group() == "/" else found.group(), node.pattern)
+        return f"(?:{pattern})"
     return escaped(_plain(node))
 
 
 def _bounds(node: Node) -> str:
+    found = ""
     if isinstance(node, Regex) and (node.least or node.most is not None):
-        return f" & /{ANY}{{{node.least},{'' if node.most is None else node.most}}}/"
-    return ""
+        found = f" & /{ANY}{{{node.least},{'' if node.most is None else node.most}}}/"
+    if isinstance(node, Regex) and node.exclude:
+        found += f" & ~/{ANY}*({'|'.join(map(escaped, node.exclude))}){ANY}*/"
+    return found
 
 
 def _free(node: Run) -> str:
