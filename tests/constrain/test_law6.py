@@ -17,10 +17,17 @@ from unbraid.message import Message
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 20
+ANSWER = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "more": {"type": "array", "items": {"type": "string"}}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required"},
     "named": {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
     "auto": {"tool_choice": "auto"},
+    "answer": {"tool_choice": "auto", "response_schema": ANSWER},
     "single": {"tool_choice": "required", "parallel_tool_calls": False},
 }
 BITS = ("weather", "weather_now", "ping", "city", "days", '": "', "{", "\n", " ", '"}', "null", "[", "12")
@@ -29,6 +36,8 @@ KEYS = tuple(
     for key in (*WEATHER["properties"], "x", "name")
     for form in (', "{}": ', "<arg_key>{}</arg_key>", "<parameter={}>", ",{}:", ", {}=", '{{"{}":')
 )
+OPENERS = ("<tool_call>", "</think>", "<think>", "[TOOL_CALLS]", "[ping()]", "<|im_end|>")
+OPENERS += ('{"name": "weather"', '{"text": "')
 SCHEMAS = {
     "weather": {**WEATHER, "additionalProperties": False},
     "weather_now": {"type": "object"},
@@ -40,13 +49,19 @@ ODD = {"duplicate_key"}
 def check(message: Message, choice: str, thinking: str, rest: str, text: str) -> None:
     """What must hold of the message of an accepted text."""
     assert (message.reasoning or "").strip() == thinking.strip(), text
-    assert {one.code for one in message.diagnostics} <= ODD, (message.diagnostics, text)
+    odd = ODD | {"not_a_call"} if choice == "answer" else ODD
+    assert {one.code for one in message.diagnostics} <= odd, (message.diagnostics, text)
     for call in message.tool_calls:
         assert call.complete, text
         arguments = json.loads(call.arguments)
         assert isinstance(arguments, dict), text
         jsonschema.validate(arguments, SCHEMAS[call.name])
     count = len(message.tool_calls)
+    if choice == "answer":
+        assert count <= 16, text
+        if not count:
+            jsonschema.validate(json.loads(message.content or ""), ANSWER)
+        return
     if choice == "auto":
         assert count <= 16, text
         assert rest.strip().startswith((message.content or "").strip()) or "<|message|>" in rest, text
@@ -65,7 +80,11 @@ def cases() -> list[Any]:
         for choice in CHOICES:
             for state in states(reasoning):
                 for by in ("text", "tokens"):
-                    if choice == "single" and (state != "off" or by == "tokens") and not FUZZ:
+                    if (
+                        choice in ("single", "answer")
+                        and (state not in ("off", "open") or by == "tokens")
+                        and not FUZZ
+                    ):
                         continue
                     found.append(
                         pytest.param(reasoning, tool, choice, state, by, id=f"{tool}-{choice}-{state}-{by}")
@@ -85,7 +104,13 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, sta
     assert constraint is not None
     lark = constraint.lark()
     reader = parser(
-        reasoning, tool, state, tools=TOOLS, **options, tokenizer=tokenizer, markers=constraint.markers
+        reasoning,
+        tool,
+        state,
+        tools=TOOLS,
+        tokenizer=tokenizer,
+        markers=constraint.markers,
+        **{key: value for key, value in options.items() if key != "response_schema"},
     )
     fragments = [*markers(reasoning, tool), *BITS, *OPENERS, *KEYS]
     done = seed = 0
@@ -107,17 +132,6 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, sta
                 stream.feed(decoder.decode(words.tokens[token_id]), [token_id])
             stream.finish("stop")
             check(stream.message, choice, thinking, rest, text)
-
-
-OPENERS = (
-    "<tool_call>",
-    "</think>",
-    "<think>",
-    "[TOOL_CALLS]",
-    '{"name": "weather"',
-    "[ping()]",
-    "<|im_end|>",
-)
 
 
 def test_the_walk_finds_a_wrong_grammar() -> None:

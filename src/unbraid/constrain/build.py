@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments, enveloped
 from unbraid.constrain.tree import (
@@ -24,6 +25,7 @@ from unbraid.constrain.tree import (
     json_node,
     seq,
 )
+from unbraid.constrain.typed import Typed
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
 from unbraid.machine.names import ID_CHARS
@@ -52,6 +54,7 @@ __all__ = ["Limits", "Thinking", "build", "marker_maker"]
 Thinking = Literal["open", "output", "optional", "off", "closed"]
 MarkerMaker = Callable[[str], Marker]
 GAP = Space(1, " ")
+LISTED = 1024
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,16 @@ class _Builder:
 
     def answer(self) -> Node:
         """The answer by the response schema."""
-        return json_node(answer(self.demand.schema, self.limits.max_string))
+        schema = answer(self.demand.schema, self.limits.max_string)
+        exclude = tuple(one for one in self.forbidden if self.marker(one).token_id is None)
+        if not exclude or (self.demand.mode == "auto" and self.anchored & {"{"}):
+            return json_node(schema, exclude)
+        notation = AnswerText(exclude)
+        typed = Typed(notation, self.values.rules, schema, self.limits.max_string, "response_schema", LISTED)
+        try:
+            return json_node(schema, exclude, typed.value(schema, ""))
+        except Unsupported:
+            return json_node(schema, exclude)
 
     # -- calls ----------------------------------------------------------------
 

@@ -9,16 +9,20 @@ from typing import Any, Protocol
 from unbraid.constrain.patterns import char, negated, whole
 from unbraid.constrain.tree import Marker, Node, Regex, Run, Space, Text, alt, seq
 
-__all__ = ["GemmaText", "JsonText", "Notation", "PythonText"]
+__all__ = ["AnswerText", "GemmaText", "JsonText", "Notation", "PythonText"]
 
 GAP = Space(1, " ")
 CONTROLS = "".join(map(chr, range(32)))
 
 
 class Notation(Protocol):
-    """What the writer of typed values asks of a notation."""
+    """What the writer of typed values asks of a notation.
+
+    ``in_order``: keys stand as they are declared; otherwise the required ones come first.
+    """
 
     comma: Node
+    in_order: bool
 
     def string(self, least: int, most: int | None, pattern: str | None) -> Node:
         """Any string of that length, found by that pattern."""
@@ -50,6 +54,7 @@ class JsonText:
     """
 
     comma: Node = seq(Text(","), GAP)
+    in_order = True
 
     def __init__(self, exclude: tuple[str, ...]) -> None:
         first = {one.lstrip("\n")[0] for one in exclude}
@@ -76,10 +81,42 @@ class JsonText:
         return seq(Regex(f'"{first}{negated(self.forbidden)}{{0,63}}"'), Text(":"), GAP)
 
 
+class AnswerText:
+    """JSON as an answer: the excluded texts, whole, can't stand in its strings."""
+
+    comma: Node = seq(Text(","), GAP)
+    in_order = True
+    forbidden = '"\\' + CONTROLS
+    unit = negated(forbidden) + r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
+
+    def __init__(self, exclude: tuple[str, ...]) -> None:
+        self.exclude = exclude
+
+    def string(self, least: int, most: int | None, pattern: str | None) -> Node:
+        if pattern is not None:
+            text = Regex(whole(pattern, self.forbidden), least, most, self.exclude)
+            return seq(Text('"'), text, Text('"'))
+        return Regex(f'"{_counted(self.unit, least, most)}"', exclude=self.exclude)
+
+    def literal(self, value: Any) -> Node | None:
+        text = json.dumps(value, ensure_ascii=False)
+        return None if any(one in text for one in self.exclude) else Text(text)
+
+    def key(self, key: str) -> Node | None:
+        text = self.literal(key)
+        return None if text is None else seq(text, Text(":"), GAP)
+
+    def any_key(self, taken: str) -> Node:
+        first = negated(self.forbidden + taken)
+        key = Regex(f'"{first}{negated(self.forbidden)}{{0,63}}"', exclude=self.exclude)
+        return seq(key, Text(":"), GAP)
+
+
 class PythonText:
     """Python literals."""
 
     comma: Node = seq(Text(","), GAP)
+    in_order = False
     forbidden = "'\"\\" + CONTROLS
 
     def string(self, least: int, most: int | None, pattern: str | None) -> Node:
@@ -109,6 +146,7 @@ class GemmaText:
     """Gemma's notation: bare keys, strings between quote markers, JSON's other words."""
 
     comma: Node = Text(",")
+    in_order = False
     plain = r"[\w.$@/+*=-]"
 
     def __init__(self, quote: Marker) -> None:

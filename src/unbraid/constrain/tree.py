@@ -73,7 +73,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Regex:
-    """Text by a regular expression in the subset that both dialects share, of bounded length if told.
+    """Text by a regular expression in the subset that both dialects share.
+
+    Its length may be bounded, and texts excluded from it, where the dialect can.
 
     What may follow must not be able to continue it.
     """
@@ -81,13 +83,19 @@ class Regex:
     pattern: str
     least: int = 0
     most: int | None = None
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Json:
-    """A JSON value by a schema, which is kept as text."""
+    """A JSON value by a schema, which is kept as text, in whose strings none of ``exclude`` stands.
+
+    ``plain`` is the same, written out, for a dialect whose JSON can't exclude anything.
+    """
 
     schema: str
+    exclude: tuple[str, ...] = ()
+    plain: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,6 @@ def maybe(item: Node) -> Node:
     return Repeat(item, 0, 1)
 
 
-def json_node(schema: object) -> Json:
+def json_node(schema: object, exclude: tuple[str, ...] = (), plain: Node | None = None) -> Json:
     """A JSON value by ``schema``."""
-    return Json(json.dumps(schema, ensure_ascii=False))
+    return Json(json.dumps(schema, ensure_ascii=False), exclude, plain)

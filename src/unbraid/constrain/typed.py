@@ -47,8 +47,15 @@ class Typed:
     """
 
     def __init__(
-        self, notation: Notation, rules: dict[str, Node], root: Any, max_string: int | None, where: str
+        self,
+        notation: Notation,
+        rules: dict[str, Node],
+        root: Any,
+        max_string: int | None,
+        where: str,
+        most: int = MOST,
     ) -> None:
+        self.most = most
         self.notation = notation
         self.rules = rules
         self.root = root
@@ -90,8 +97,8 @@ class Typed:
                 string,
                 Regex(NUMBER),
                 *(word for word in words if word is not None),
-                seq(Text("["), self.listed(inner, 0, MOST), Text("]")),
-                seq(Text("{"), self.listed(seq(self.notation.any_key(""), inner), 0, MOST), Text("}")),
+                seq(Text("["), self.listed(inner, 0, self.most), Text("]")),
+                seq(Text("{"), self.listed(seq(self.notation.any_key(""), inner), 0, self.most), Text("}")),
             ]
         )
 
@@ -205,8 +212,8 @@ class Typed:
         if any(part.get("uniqueItems") is True or "contains" in part for part in parts):
             raise self.refuse("uniqueItems and contains can't be held in this format", path)
         least = max((_whole(part.get("minItems"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxItems"), MOST) for part in parts), default=MOST)
-        most = max(most, least) if most == MOST else most
+        most = min((_whole(part.get("maxItems"), self.most) for part in parts), default=self.most)
+        most = max(most, least) if most == self.most else most
         heads = [one for part in parts for one in [part.get("prefixItems")] if isinstance(one, (list, tuple))]
         items = [part["items"] for part in parts if "items" in part]
         if heads or any(isinstance(one, (list, tuple)) for one in items):
@@ -238,7 +245,10 @@ class Typed:
         schemas = declared(parts)
         required = required_keys(parts)
         extra = extra_schema(parts) if equals is None else None
-        ordered = [*required, *(key for key in schemas if key not in required)]
+        if self.notation.in_order:
+            ordered = [*schemas, *(key for key in required if key not in schemas)]
+        else:
+            ordered = [*required, *(key for key in schemas if key not in required)]
         nodes: list[tuple[bool, Node]] = []
         for key in ordered:
             place = f"{path}.properties.{key}"
@@ -252,7 +262,7 @@ class Typed:
             return self.chain(nodes, None, 0)
         taken = "".join(sorted({key[:1] for key in ordered}))
         least = max((_whole(part.get("minProperties"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxProperties"), MOST) for part in parts), default=MOST)
+        most = min((_whole(part.get("maxProperties"), self.most) for part in parts), default=self.most)
         item = seq(self.notation.any_key(taken), self.value(extra, path + ".additionalProperties"))
         return self.chain(nodes, item, max(least - len(nodes), 0), max(most - len(nodes), 0))
 
@@ -261,7 +271,7 @@ class Typed:
         self.refuse_words(parts, path)
         free = extra_schema(parts) is not None and not declared(parts)
         least = max((_whole(part.get("minProperties"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxProperties"), MOST) for part in parts), default=MOST)
+        most = min((_whole(part.get("maxProperties"), self.most) for part in parts), default=self.most)
         if not free and (least > len(required_keys(parts)) or most < len(declared(parts))):
             raise self.refuse("minProperties and maxProperties can't be held in this format", path)
 
@@ -271,12 +281,12 @@ class Typed:
         if not nodes:
             return Text("") if extra is None else self.listed(extra, least, most)
         tail: Node = Text("") if extra is None else Repeat(seq(comma, extra), least, max(most, least))
-        if nodes[0][0]:
-            rest = [seq(comma, node) if must else maybe(seq(comma, node)) for must, node in nodes[1:]]
-            return seq(nodes[0][1], *rest, tail)
         options: list[Node] = []
-        for n, (_, node) in enumerate(nodes):
-            options.append(seq(node, *(maybe(seq(comma, later)) for _, later in nodes[n + 1 :]), tail))
+        for n, (must, node) in enumerate(nodes):
+            rest = [seq(comma, one) if needed else maybe(seq(comma, one)) for needed, one in nodes[n + 1 :]]
+            options.append(seq(node, *rest, tail))
+            if must:
+                return alt(options)
         if extra is not None:
             options.append(self.listed(extra, max(least, 1), most))
         return alt(options) if least and extra is not None else maybe(alt(options))

@@ -27,12 +27,19 @@ __all__ = ["to_structural_tag"]
 
 Format = dict[str, Any]
 _BLANK = r"[ \t\r]{0,64}"
-_DEPTH = 6
+_DEPTH = 3
 
 
 def to_structural_tag(grammar: Grammar) -> Format:
     """The structural tag; raises Unsupported for what xgrammar can't hold."""
-    return {"type": "structural_tag", "format": _Emitter(grammar).format(grammar.root)}
+    try:
+        return {"type": "structural_tag", "format": _Emitter(grammar).format(grammar.root)}
+    except _TooDeep:
+        raise Unsupported("xgrammar's structural tags hold no value that must nest without end") from None
+
+
+class _TooDeep(Exception):
+    """A rule inside itself, too many times."""
 
 
 def char_class(chars: str, negated: bool = False) -> str:
@@ -81,15 +88,23 @@ class _Emitter:
         if isinstance(node, Seq):
             return _sequence([self.format(item) for item in node.items] or [_const("")])
         if isinstance(node, Alt):
-            return {"type": "or", "elements": [self.format(option) for option in node.options]}
+            return self.choice(node)
         if isinstance(node, Ref):
             return self.reference(node)
         assert isinstance(node, Repeat)
         if (node.least, node.most) == (0, 1):
-            return {"type": "optional", "content": self.format(node.item)}
+            content = self.unless_deep(node.item)
+            return _const("") if content is None else {"type": "optional", "content": content}
+        if not node.least:
+            content = self.unless_deep(node.item)
+            if content is None:
+                return _const("")
+            return {"type": "repeat", "min": 0, "max": node.most, "content": content}
         return {"type": "repeat", "min": node.least, "max": node.most, "content": self.format(node.item)}
 
     def regex(self, node: Regex) -> Format:
+        if node.exclude:
+            raise Unsupported(f"xgrammar can't exclude texts from the pattern {node.pattern!r}")
         if node.least or node.most is not None:
             raise Unsupported(f"xgrammar can't hold the pattern {node.pattern!r} together with a length")
         return {"type": "regex", "pattern": node.pattern}
@@ -108,16 +123,32 @@ class _Emitter:
             "json_schema": schema,
             "style": "json",
             "max_whitespace_cnt": 1,
+            **({"excludes": list(node.exclude)} if node.exclude else {}),
         }
 
     def reference(self, node: Ref) -> Format:
-        """A shared rule, written out; a recursive one only so deep."""
+        """A shared rule, written out: tags have no rules, so a recursive one nests only so deep."""
         if self.inside.count(node.name) >= _DEPTH:
-            raise Unsupported("xgrammar's structural tags hold no recursive values in this notation")
+            raise _TooDeep
         self.inside.append(node.name)
-        found = self.format(self.grammar.rules[node.name])
-        self.inside.pop()
-        return found
+        try:
+            return self.format(self.grammar.rules[node.name])
+        finally:
+            self.inside.pop()
+
+    def unless_deep(self, node: Node) -> Format | None:
+        """A node that may be left out: None where it would nest too deep."""
+        try:
+            return self.format(node)
+        except _TooDeep:
+            return None
+
+    def choice(self, node: Alt) -> Format:
+        """The options that don't nest too deep."""
+        found = [one for one in map(self.unless_deep, node.options) if one is not None]
+        if not found:
+            raise _TooDeep
+        return found[0] if len(found) == 1 else {"type": "or", "elements": found}
 
     def run(self, node: Run) -> Format:
         """Free text and its end: a tag without a beginning."""
