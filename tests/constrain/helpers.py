@@ -15,15 +15,15 @@ ASCII = [ord(char) for char in "abcxyz XYZ0123456789 .,:;!?-_'\"\\/<>{}[]()|=&#\
 
 
 class Vocabulary:
-    """The 256 bytes, the family's special tokens, and an end of sequence."""
+    """The 256 bytes, some words, the family's special tokens, and an end of sequence."""
 
-    def __init__(self, special: Sequence[str] = ()) -> None:
+    def __init__(self, special: Sequence[str] = (), words: Sequence[str] = ()) -> None:
         self.special = list(special)
-        self.tokens = (
-            [bytes([byte]) for byte in range(256)] + [one.encode() for one in special] + [b"<|EOS|>"]
-        )
+        pieces = [bytes([byte]) for byte in range(256)] + [one.encode() for one in words]
+        self.tokens = [*pieces, *(one.encode() for one in special), b"<|EOS|>"]
         self.eos = len(self.tokens) - 1
-        ids = range(256, len(self.tokens))
+        self.first_special = len(pieces)
+        ids = range(self.first_special, len(self.tokens))
         self.table = TokenTable(dict(enumerate(self.tokens)), special=ids)
         self.ll = LLTokenizer(TokenizerWrapper(_Wrapped(self)))
 
@@ -41,7 +41,7 @@ class _Wrapped:
         self.tokens = vocabulary.tokens
         self.eos_token_id = vocabulary.eos
         self.bos_token_id = None
-        self.special_token_ids = list(range(256, len(vocabulary.tokens)))
+        self.special_token_ids = list(range(vocabulary.first_special, len(vocabulary.tokens)))
 
     def __call__(self, text: Any) -> list[int]:
         return list(text.encode() if isinstance(text, str) else text)
