@@ -32,12 +32,11 @@ def made(reasoning: str | None, tool: str | None, **options: Any) -> Constraint:
 
 
 class Recorded(Vocabulary):
-    """The tokens of the recorded batch, two of them special, on top of the bytes."""
+    """The tokens of the recorded batch, its markers special ones, on top of the bytes."""
 
     def __init__(self) -> None:
-        super().__init__(
-            ("</think>", "<tool_call>", "<arg_key>", "</tool_call>", "</arg_key>", "<arg_value>")
-        )
+        marks = ("</think>", "<tool_call>", "<arg_key>", "</tool_call>", "</arg_key>", "<arg_value>")
+        super().__init__((*marks, "</arg_value>"), words=("web", "_search"))
 
     def ids(self, *pieces: str) -> list[int]:
         return [one for piece in pieces for one in self.encode(piece)]
@@ -51,6 +50,7 @@ def test_d02_boundary_batch_is_accepted_in_every_batching() -> None:
     words = Recorded()
     lark = made("glm45", "glm45", tool_choice="required", thinking="open", tokenizer=words.table).lark()
     ids = words.ids(*BATCH)
+    assert len(ids) == 6
     assert begins(lark, ids, words) == len(ids)
     one_by_one = matcher(lark, words)
     assert all(one_by_one.try_consume_tokens([token]) == 1 for token in ids)

@@ -20,7 +20,7 @@ from unbraid.constrain.lark import to_lark
 from unbraid.constrain.request import Demand, demand
 from unbraid.constrain.tree import Grammar
 from unbraid.constrain.xgrammar import to_structural_tag
-from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.errors import IncompatiblePair, InvalidRequest, Unsupported
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.syntax import Channels, Reasoning, Tools
 from unbraid.tokens import Tokenizer
@@ -54,8 +54,16 @@ class Constraint:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the structural tag's canonical JSON: equal for equal requests."""
-        text = json.dumps(self.structural_tag(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        """The SHA-256 of the structural tag's canonical JSON: equal for equal requests.
+
+        Where xgrammar can't hold the grammar it is that of the Lark text.
+        """
+        try:
+            text = json.dumps(
+                self.structural_tag(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+            )
+        except Unsupported:
+            text = self.lark()
         return hashlib.sha256(text.encode()).hexdigest()
 
 
