@@ -589,3 +589,16 @@ def test_every_version_of_the_grammar_engine_reads_the_layout_alike() -> None:
         in grammar
     )
     assert "?" not in grammar.partition('"x-guidance"')[2].partition("}")[0]
+
+
+@pytest.mark.parametrize(("level", "constrained"), [(None, False), ("auto", False), ("function", True)])
+def test_strict_levels(level: str | None, constrained: bool) -> None:
+    engine = replay(CALL, **GRAMMAR)
+
+    async def run() -> None:
+        async with raw(engine, tool_strict_level=level) as http:
+            body = {"messages": USER, "tools": [WEATHER], **NOT_THINKING}
+            assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+
+    asyncio.run(run())
+    assert bool(engine.requests[0].constraint) == constrained

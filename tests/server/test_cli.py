@@ -151,3 +151,10 @@ def test_flags_of_the_engine() -> None:
         serve.prepared(args)
     with pytest.raises(EngineError, match="can't be reached"):
         serve.prepared(arguments("serve", "--engine-url", "http://127.0.0.1:1"))
+
+
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "EXTRA", ("json", "no_such_package"))
+    for module, flags in ((serve, ["serve"]), (chat, ["chat"]), (demo, ["demo"])):
+        with pytest.raises(EngineError, match=r"no_such_package.*unbraid\[serve\]"):
+            module.run(arguments(*flags))

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from unbraid.cli.serve import add_engine_flags, prepared, require_extra
 from unbraid.errors import InvalidRequest, UnbraidError
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ class Printer:
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command and its flags."""
-    from unbraid.cli.serve import add_engine_flags
     from unbraid.server.options import add_flags
 
     parser = commands.add_parser(
@@ -99,6 +99,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Talk until the input ends."""
+    require_extra()
     body: dict[str, Any] = {"max_tokens": args.max_tokens, "temperature": args.temperature}
     if args.tools is not None:
         body["tools"] = _tools(args.tools)
@@ -166,7 +167,6 @@ def _client(args: argparse.Namespace) -> Iterator[ChatClient]:
         finally:
             client.close()
         return
-    from unbraid.cli.serve import prepared
     from unbraid.server.app import create_app
     from unbraid.server.background import serving
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from unbraid.cli.chat import Printer
+from unbraid.cli.serve import require_extra
 
 if TYPE_CHECKING:
     from unbraid.server.client import Answer, ChatClient
@@ -67,6 +68,7 @@ class _Checks:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; 0 when all checks pass."""
+    require_extra()
     start = time.monotonic()
     printer = Printer()
     check = _Checks(printer)

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from unbraid.server.options import Options
     from unbraid.server.setup import Setup
 
-__all__ = ["add_engine_flags", "add_parser", "prepared", "run"]
+__all__ = ["add_engine_flags", "add_parser", "prepared", "require_extra", "run"]
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
+EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2")
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -48,6 +50,13 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--context", type=int, metavar="N", help="tokens of context for each request")
     engine.add_argument("--slots", type=int, default=4, metavar="N", help="requests at once (default: 4)")
     engine.add_argument("--threads", type=int, default=1, metavar="N", help="threads to compute (default: 1)")
+
+
+def require_extra() -> None:
+    """Raise EngineError when the packages that a server needs are not there."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise EngineError(f"{', '.join(missing)} is not installed: pip install 'unbraid[serve]'")
 
 
 def _engine(args: argparse.Namespace) -> Engine:
@@ -93,6 +102,7 @@ def prepared(args: argparse.Namespace) -> tuple[Setup, Engine]:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
+    require_extra()
     import uvicorn
 
     from unbraid.server.app import create_app

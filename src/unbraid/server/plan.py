@@ -16,7 +16,8 @@ from typing import Any, Literal
 from unbraid.engines.base import Constraint, Engine, Generation
 from unbraid.engines.template import ChatTemplate
 from unbraid.errors import InvalidRequest, Unsupported
-from unbraid.parser import Parser
+from unbraid.parser import Parser, halves
+from unbraid.prompts import prompt_state
 from unbraid.server.normal import Ask
 from unbraid.server.setup import Setup
 from unbraid.wire.errors import ApiError
@@ -26,6 +27,7 @@ __all__ = ["Budget", "Job", "check_model", "plan"]
 MAX_WHITE = 8
 """White space in a row that a grammar allows; formats write two characters at most."""
 
+ThinkingState = Literal["open", "closed", "optional", "off"]
 FIXED_LAYOUT = '{"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "}'
 _LAYOUT = re.compile(r'"x-guidance": \{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
 
@@ -84,7 +86,7 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
     parser = Parser(setup.reasoning_parser, setup.tool_parser, **options)
     constraint, after = None, None
     if _needs_constraint(ask, setup):
-        made = _constrain(ask, setup, engine, parser.plan.thinking)
+        made = _constrain(ask, setup, engine, parser.plan.thinking, prompt)
         constraint = _exported(made, engine, ask)
         parser = Parser(
             setup.reasoning_parser,
@@ -93,7 +95,7 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
         )
     limit = _budget(ask, setup, parser)
     if limit is not None and constraint is not None:
-        after = _exported(_constrain(ask, setup, engine, "off"), engine, ask)
+        after = _exported(_constrain(ask, setup, engine, "closed", prompt), engine, ask)
     generation = Generation(prompt, ask.sampling, constraint, ask.logprobs)
     return Job(
         id="chatcmpl-" + secrets.token_hex(16),
@@ -171,32 +173,38 @@ def _needs_constraint(ask: Ask, setup: Setup) -> bool:
             param="tool_choice",
         )
     offered = tools.choice != "none" and setup.tool_parser is not None
-    strict = offered and (tools.strict or setup.strict_level is not None)
+    strict = offered and (tools.strict or setup.strict_level in ("function", "parameter"))
     return ask.schema is not None or tools.forced or tools.limited or strict
 
 
-def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: str) -> Any:
+def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: ThinkingState, prompt: str) -> Any:
     from unbraid.constrain import constrain
 
-    state: Literal["open", "off", "optional"]
-    state = "open" if thinking == "open" else "optional" if thinking == "optional" else "off"
+    level = setup.strict_level or "auto"
     made = constrain(
         setup.reasoning_parser,
         setup.tool_parser,
         tools=ask.tools.callable,
         tool_choice=ask.tools.choice,
         parallel_tool_calls=ask.parallel_tool_calls,
-        thinking=state,
-        strict_level=setup.strict_level or ("function" if ask.tools.limited else "auto"),
+        thinking=thinking,
+        strict_level="function" if ask.tools.limited and level == "auto" else level,
         response_schema=ask.schema,
         tokenizer=engine.tokenizer,
         markers=setup.markers,
         max_white=MAX_WHITE,
         max_string=setup.max_string,
+        label=thinking == "open" and _label_to_come(setup, prompt),
     )
     if made is None:
         raise Unsupported("this request can't be enforced by a grammar", param="tool_choice")
     return made
+
+
+def _label_to_come(setup: Setup, prompt: str) -> bool:
+    """Whether the prompt opened thinking without the label that stands behind the opener."""
+    reasoning, _, _ = halves(setup.reasoning_parser, None)
+    return reasoning is not None and prompt_state(reasoning, prompt).label
 
 
 def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
