@@ -58,7 +58,7 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
             seen_arguments = True
             yield from read_arguments(m)
         elif m.call.announced or key in (*part.extra, *part.name, *part.arguments):
-            yield from skip_value(m, "markup")
+            yield from skip_value(m)
         else:
             m.fail("not_a_call", "one of the keys " + ", ".join((*part.name, *part.arguments, *part.extra)))
         if seen_arguments and m.call.name and not m.call.announced:

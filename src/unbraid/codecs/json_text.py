@@ -33,26 +33,33 @@ NUMBER_CHARS = re.compile(r"[-+.0-9eE]*")
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 ESCAPE_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 NUMBER_END = r"(?![-+.0-9eE]|\Z)"
-TOKEN = re.compile(rf'[ \t\r\n]*([{{}}\[\],:]|"{_BODY}"|true|false|null|{NUMBER.pattern}{NUMBER_END})')
+TOKEN = re.compile(
+    r"[ \t\r\n]*"
+    rf'([{{}}\[\],:]|"{_BODY}"|true|false|null|{NUMBER.pattern}{NUMBER_END})'
+    r"[ \t\r\n]*"
+)
 OTHER = "-0123456789"
-AFTER = {
-    (state, char): following
-    for state, more in {
-        "value": {},
-        "item": {"]": "closed"},
-        "next": {",": "more", "}": "closed", "]": "closed"},
-        "key": {'"': "colon", "}": "closed"},
-        "more_keys": {'"': "colon"},
-        "colon": {":": "value"},
-    }.items()
-    for char, following in (
-        {"{": "open", "[": "open", **dict.fromkeys(OTHER + 'tfn"', "next")}
-        if state in ("value", "item")
-        else {}
-    ).items()
-    | more.items()
+
+
+def _values(behind: str) -> dict[str, str]:
+    return {"{": "open", "[": "open", **dict.fromkeys(OTHER + 'tfn"', behind)}
+
+
+AFTER: dict[str, dict[str, str]] = {
+    "value": _values("done"),
+    "item": {**_values("next_item"), "]": "close"},
+    "more_items": _values("next_item"),
+    "next_item": {",": "more_items", "]": "close"},
+    "key": {'"': "colon", "}": "close"},
+    "more_keys": {'"': "colon"},
+    "colon": {":": "member"},
+    "member": _values("next_key"),
+    "next_key": {",": "more_keys", "}": "close"},
 }
-"""What may follow in a state, and the state behind it."""
+"""What may stand in a state, by its first character, and the state behind it."""
+BEHIND = {"value": "done", "item": "next_item", "more_items": "next_item", "member": "next_key"}
+"""The state behind a value."""
+UNDECIDED = re.compile(rf"(?:[-+.0-9eE]{{1,{MAX_NUMBER}}}|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)\Z")
 LITERALS = {"t": "true", "f": "false", "n": "null"}
 LANE = lane_of(_BODY, r"\\(?:u[0-9a-fA-F]{0,3})?", r'"\\\x00-\x1f')
 
@@ -158,12 +165,12 @@ def read_object(m: Reader) -> Run:
             m.args(m.buf[m.i : end])
             m.take(end - m.i, "arguments")
             return
-    yield from value(m, m.args, "arguments")
+    yield from value(m, True)
 
 
-def skip_value(m: Reader, kind: str) -> Run:
-    """Read over any JSON value."""
-    yield from value(m, _nowhere, kind)
+def skip_value(m: Reader) -> Run:
+    """Read over any JSON value; it is markup."""
+    yield from value(m, False)
 
 
 def _nowhere(text: str) -> None:
@@ -178,15 +185,18 @@ def read_string(m: Reader, kind: str, limit: int | None) -> Generator[None, None
     return str(json.loads('"' + "".join(pieces), strict=False))
 
 
-def string_rest(m: Reader, put: Callable[[str], None], kind: str, limit: int | None = None) -> Run:
-    """Read a string from behind its opening quote to behind its closing one."""
+def string_rest(
+    m: Reader, put: Callable[[str], None], kind: str, limit: int | None = None, opener: int = 0
+) -> Run:
+    """Read a string from behind its opening quote, or with it (``opener`` 1), to behind its closing one."""
     length = 0
     own = put == m.args
     while True:
-        found = BODY.match(m.buf, m.i)
+        found = BODY.match(m.buf, m.i + opener)
         assert found is not None
+        opener = 0
         if found.end() > m.i:
-            put(found.group())
+            put(m.buf[m.i : found.end()])
             taken = found.end() - m.i
             m.take(taken if limit is None else min(taken, limit - length), kind)
             length += taken
@@ -214,43 +224,46 @@ def string_rest(m: Reader, put: Callable[[str], None], kind: str, limit: int | N
         yield
 
 
-def whole_tokens(
-    m: Reader, put: Callable[[str], None], kind: str, stack: list[str], keys: set[str], state: str
-) -> str:
-    """Read the tokens that stand here whole and are right, all at once; returns the state behind them."""
-    own = put == m.args
+def whole_tokens(m: Reader, own: bool, stack: list[str], keys: set[str], state: str) -> str:
+    """Read the tokens that stand here whole and are right, all at once; returns the state behind them.
+
+    ``stack`` holds the states behind the containers that are open.
+    """
+    buf = m.buf
     at = m.i
-    while state != "done":
-        found = TOKEN.match(m.buf, at)
+    while at < len(buf):
+        found = TOKEN.match(buf, at)
         if found is None:
             break
         token = found[1]
-        following = AFTER.get((state, token[0]))
-        if following is None or (token[0] in OTHER and len(token) > MAX_NUMBER):
-            break
+        following = AFTER[state].get(token[0])
         if following == "open":
             if len(stack) >= MAX_DEPTH:
                 break
-            stack.append(token)
-            following = "key" if token == "{" else "item"
-        elif following == "closed":
-            if stack[-1] + token not in ("{}", "[]"):
-                break
-            stack.pop()
-            following = "next" if stack else "done"
-        elif following == "more":
-            following = "more_keys" if stack[-1] == "{" else "value"
-        elif following == "colon":
-            if own and len(stack) == 1:
+            stack.append(BEHIND[state])
+            state = "key" if token == "{" else "item"
+        elif following == "close":
+            state = stack.pop()
+        elif following is None or (len(token) > MAX_NUMBER and token[0] in OTHER):
+            break
+        else:
+            if following == "colon" and own and len(stack) == 1:
                 note_key(m, token, m.base + found.start(1), m.base + found.end(1), keys)
-        elif following == "next" and not stack:
-            following = "done"
-        state = following
+            state = following
+        if state == "done":
+            at = found.end(1)
+            break
         at = found.end()
-    if at > m.i:
-        put(m.buf[m.i : at])
-        m.take(at - m.i, kind)
+    give(m, own, at)
     return state
+
+
+def give(m: Reader, own: bool, stop: int) -> None:
+    """Consume the text up to ``stop``: arguments as they are written, or text that is read over."""
+    if stop > m.i:
+        if own:
+            m.args(m.buf[m.i : stop])
+        m.take(stop - m.i, "arguments" if own else "markup")
 
 
 def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
@@ -260,117 +273,64 @@ def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
     keys.add(key)
 
 
-def value(m: Reader, put: Callable[[str], None], kind: str) -> Run:
-    """Read one JSON value, handing valid text to ``put``."""
+def value(m: Reader, own: bool) -> Run:
+    """Read one JSON value: the call's own arguments, or text that is read over."""
     stack: list[str] = []
     keys: set[str] = set()
     state = "value"
     while True:
-        state = whole_tokens(m, put, kind, stack, keys, state)
+        state = whole_tokens(m, own, stack, keys, state)
         if state == "done":
             return
-        found = SPACES.match(m.buf, m.i)
-        assert found is not None
-        if found.end() > m.i:
-            put(found.group())
-            m.take(found.end() - m.i, kind)
-        if m.i >= len(m.buf):
-            if m.eof:
-                raise Cut
+        give(m, own, SPACES.match(m.buf, m.i).end())  # type: ignore[union-attr]
+        if m.i >= len(m.buf) and m.eof:
+            raise Cut
+        if m.i >= len(m.buf) or (state in BEHIND and not m.eof and UNDECIDED.match(m.buf, m.i)):
             yield
             continue
-        char = m.buf[m.i]
-        if state == "next":
-            if char == ",":
-                state = "more_keys" if stack[-1] == "{" else "value"
-                put(char)
-                m.take(1, kind)
-                continue
-            closer = "}" if stack[-1] == "{" else "]"
-            if char != closer:
-                m.fail("broken_json", f", or {closer}")
-        elif state == "colon":
-            if char != ":":
-                m.fail("broken_json", ":")
-            put(char)
-            m.take(1, kind)
-            state = "value"
-            continue
-        elif state in ("key", "more_keys"):
-            if char == '"':
-                yield from read_key(m, put, kind, keys, len(stack))
-                state = "colon"
-                continue
-            if char != "}" or state == "more_keys":
-                m.fail("broken_json", "a key")
-        elif char in "{[":
-            if len(stack) >= MAX_DEPTH:
-                m.fail("too_deep", f"at most {MAX_DEPTH} levels")
-            stack.append(char)
-            put(char)
-            m.take(1, kind)
-            state = "key" if char == "{" else "item"
-            continue
-        elif not (state == "item" and char == "]"):
-            yield from scalar(m, put, kind, char)
-            if not stack:
+        if m.buf[m.i] != '"' or '"' not in AFTER[state]:
+            wrong_token(m, state)
+        if state in BEHIND:
+            yield from string_rest(m, m.args if own else _nowhere, "arguments" if own else "markup", opener=1)
+            state = BEHIND[state]
+            if state == "done":
                 return
-            state = "next"
-            continue
-        put(char)
-        m.take(1, kind)
-        stack.pop()
-        if not stack:
-            return
-        state = "next"
+        else:
+            yield from read_key(m, own, keys, len(stack))
+            state = "colon"
 
 
-def read_key(m: Reader, put: Callable[[str], None], kind: str, keys: set[str], depth: int) -> Run:
-    """Read a key; a second one of the same name in the arguments themselves is noted."""
+def wrong_token(m: Reader, state: str) -> NoReturn:
+    """What stands here is cut by the end of the output, or it is not what JSON wants here."""
+    char = m.buf[m.i]
+    if state not in BEHIND:
+        m.fail("broken_json", {"next_key": ", or }", "next_item": ", or ]", "colon": ":"}.get(state, "a key"))
+    if char in "{[":
+        m.fail("too_deep", f"at most {MAX_DEPTH} levels")
+    if char in LITERALS:
+        word = LITERALS[char]
+        if m.eof and word.startswith(m.buf[m.i :]):
+            raise Cut
+        m.fail("broken_json", word)
+    found = NUMBER_CHARS.match(m.buf, m.i)
+    assert found is not None
+    if len(found.group()) > MAX_NUMBER:
+        m.fail("broken_json", f"a number of at most {MAX_NUMBER} characters")
+    if found.end() == len(m.buf):
+        raise Cut
+    m.fail("broken_json", "a JSON value")
+
+
+def read_key(m: Reader, own: bool, keys: set[str], depth: int) -> Run:
+    """Read a key that doesn't stand here whole."""
     start = m.at()
     pieces: list[str] = []
 
     def keep(text: str) -> None:
         pieces.append(text)
-        put(text)
+        if own:
+            m.args(text)
 
-    keep('"')
-    m.take(1, kind)
-    yield from string_rest(m, keep, kind)
-    if depth == 1 and put == m.args:
+    yield from string_rest(m, keep, "arguments" if own else "markup", opener=1)
+    if depth == 1 and own:
         note_key(m, "".join(pieces), start, m.at(), keys)
-
-
-def scalar(m: Reader, put: Callable[[str], None], kind: str, char: str) -> Run:
-    """Read a string, a number or a literal."""
-    if char == '"':
-        put(char)
-        m.take(1, kind)
-        yield from string_rest(m, put, kind)
-    elif char in LITERALS:
-        word = LITERALS[char]
-        yield from expect(m, word)
-        put(word)
-        m.take(len(word), kind)
-    else:
-        yield from number(m, put, kind)
-
-
-def number(m: Reader, put: Callable[[str], None], kind: str) -> Run:
-    """Read a number, held until something ends it."""
-    while True:
-        found = NUMBER_CHARS.match(m.buf, m.i)
-        assert found is not None
-        length = found.end() - m.i
-        if length > MAX_NUMBER:
-            m.fail("broken_json", f"a number of at most {MAX_NUMBER} characters")
-        if found.end() < len(m.buf):
-            break
-        if m.eof:
-            raise Cut
-        yield
-    text = found.group()
-    if not text or not NUMBER.fullmatch(text):
-        m.fail("broken_json", "a JSON value")
-    put(text)
-    m.take(length, kind)

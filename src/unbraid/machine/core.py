@@ -35,6 +35,9 @@ from unbraid.message import Diagnostic, Message, Span, ToolCall
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
 Run = Generator[None, None, None]
+SHORT = 64
+"""An event below this length is joined with its neighbour at once."""
+
 Trial = list[tuple[str, str]]
 
 
@@ -283,7 +286,11 @@ class Machine:
         if not text or call.dropped:
             return
         call.parts.append(text)
-        self.out.append(ToolCallArguments(call.index, text))
+        last = self.out[-1] if self.out else None
+        if type(last) is ToolCallArguments and len(last.text) < SHORT and last.index == call.index:
+            self.out[-1] = ToolCallArguments(call.index, last.text + text)
+        else:
+            self.out.append(ToolCallArguments(call.index, text))
 
     def set_lane(self, lane: Lane, event: Callable[[str], Event], parts: list[str], index: int = -1) -> None:
         """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
