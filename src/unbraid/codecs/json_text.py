@@ -35,29 +35,32 @@ ESCAPE_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 NUMBER_END = r"(?![-+.0-9eE]|\Z)"
 TOKEN = re.compile(
     r"[ \t\r\n]*"
-    rf'([{{}}\[\],:]|"{_BODY}"|true|false|null|{NUMBER.pattern}{NUMBER_END})'
+    rf'([{{}}\[\],:]|"{_BODY}"|{NUMBER.pattern}{NUMBER_END}|true|false|null)'
     r"[ \t\r\n]*"
 )
 OTHER = "-0123456789"
 
 
+OPEN, CLOSE, COLON, DONE = "open", "close", "colon", "done"
+
+
 def _values(behind: str) -> dict[str, str]:
-    return {"{": "open", "[": "open", **dict.fromkeys(OTHER + 'tfn"', behind)}
+    return {"{": OPEN, "[": OPEN, **dict.fromkeys(OTHER + 'tfn"', behind)}
 
 
 AFTER: dict[str, dict[str, str]] = {
-    "value": _values("done"),
-    "item": {**_values("next_item"), "]": "close"},
+    "value": _values(DONE),
+    "item": {**_values("next_item"), "]": CLOSE},
     "more_items": _values("next_item"),
-    "next_item": {",": "more_items", "]": "close"},
-    "key": {'"': "colon", "}": "close"},
-    "more_keys": {'"': "colon"},
+    "next_item": {",": "more_items", "]": CLOSE},
+    "key": {'"': COLON, "}": CLOSE},
+    "more_keys": {'"': COLON},
     "colon": {":": "member"},
     "member": _values("next_key"),
-    "next_key": {",": "more_keys", "}": "close"},
+    "next_key": {",": "more_keys", "}": CLOSE},
 }
 """What may stand in a state, by its first character, and the state behind it."""
-BEHIND = {"value": "done", "item": "next_item", "more_items": "next_item", "member": "next_key"}
+BEHIND = {"value": DONE, "item": "next_item", "more_items": "next_item", "member": "next_key"}
 """The state behind a value."""
 UNDECIDED = re.compile(rf"(?:[-+.0-9eE]{{1,{MAX_NUMBER}}}|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)\Z")
 LITERALS = {"t": "true", "f": "false", "n": "null"}
@@ -234,36 +237,34 @@ def whole_tokens(m: Reader, own: bool, stack: list[str], keys: set[str], state: 
     while at < len(buf):
         found = TOKEN.match(buf, at)
         if found is None:
+            at = SPACES.match(buf, at).end()  # type: ignore[union-attr]
             break
         token = found[1]
         following = AFTER[state].get(token[0])
-        if following == "open":
+        if following is OPEN:
             if len(stack) >= MAX_DEPTH:
+                at = found.start(1)
                 break
             stack.append(BEHIND[state])
             state = "key" if token == "{" else "item"
-        elif following == "close":
+        elif following is CLOSE:
             state = stack.pop()
         elif following is None or (len(token) > MAX_NUMBER and token[0] in OTHER):
+            at = found.start(1)
             break
         else:
-            if following == "colon" and own and len(stack) == 1:
+            if following is COLON and own and len(stack) == 1:
                 note_key(m, token, m.base + found.start(1), m.base + found.end(1), keys)
             state = following
-        if state == "done":
+        if state is DONE:
             at = found.end(1)
             break
         at = found.end()
-    give(m, own, at)
+    if own:
+        m.take_args(at)
+    else:
+        m.take(at - m.i, "markup")
     return state
-
-
-def give(m: Reader, own: bool, stop: int) -> None:
-    """Consume the text up to ``stop``: arguments as they are written, or text that is read over."""
-    if stop > m.i:
-        if own:
-            m.args(m.buf[m.i : stop])
-        m.take(stop - m.i, "arguments" if own else "markup")
 
 
 def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
@@ -282,10 +283,9 @@ def value(m: Reader, own: bool) -> Run:
         state = whole_tokens(m, own, stack, keys, state)
         if state == "done":
             return
-        give(m, own, SPACES.match(m.buf, m.i).end())  # type: ignore[union-attr]
-        if m.i >= len(m.buf) and m.eof:
-            raise Cut
         if m.i >= len(m.buf) or (state in BEHIND and not m.eof and UNDECIDED.match(m.buf, m.i)):
+            if m.eof:
+                raise Cut
             yield
             continue
         if m.buf[m.i] != '"' or '"' not in AFTER[state]:

@@ -292,6 +292,22 @@ class Machine:
         else:
             self.out.append(ToolCallArguments(call.index, text))
 
+    def take_args(self, stop: int) -> None:
+        """Consume the text up to ``buf[stop]`` as argument text that passes as it is written."""
+        start = self.i
+        if stop == start:
+            return
+        text = self.buf[start:stop]
+        call = self.call
+        if not call.announced or call.dropped or self.spans[-1][0] != "arguments":
+            self.args(text)
+            self.take(stop - start, "arguments")
+            return
+        self.i = stop
+        self.pos += stop - start
+        call.parts.append(text)
+        self.out.append(ToolCallArguments(call.index, text))
+
     def set_lane(self, lane: Lane, event: Callable[[str], Event], parts: list[str], index: int = -1) -> None:
         """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
         if self.drafting or self.trial is not None:
