@@ -428,7 +428,7 @@ CALLS: list[Row] = [
         )
         for n, between in enumerate(("", ";", "; ", "\n"))
     ),
-    ("llama_json-3", LLAMA, f"Sure.\n{bare('a')}", None, "Sure.\n", [("a", "{}")]),
+    ("llama_json-3", LLAMA, f"Sure.\n{bare('a')}", None, "Sure.", [("a", "{}")]),
     ("llama_json-4", LLAMA, '{"answer": 42}', None, '{"answer": 42}', []),
     (
         "llama_json-5",
@@ -500,7 +500,7 @@ CALLS: list[Row] = [
     ("mistral-11", MISTRAL, '[TOOL_CALLS]add[ARGS]{"a": 1}</s>', None, None, [("add", '{"a": 1}')]),
     # Python lists.
     ("pythonic-1", PYTHON, "[f()]", None, None, [("f", "{}")]),
-    ("pythonic-2", PYTHON, "Let me check.\n[a(x=1)]", None, "Let me check.\n", [("a", '{"x": 1}')]),
+    ("pythonic-2", PYTHON, "Let me check.\n[a(x=1)]", None, "Let me check.", [("a", '{"x": 1}')]),
     ("pythonic-3", PYTHON, "[a(x=1)]\nDone", None, "\nDone", [("a", '{"x": 1}')]),
     *(
         (f"pythonic-4-{n}", PYTHON, text, None, text, [])
