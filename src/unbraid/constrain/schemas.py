@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from unbraid.branches import Branch
+from unbraid.constrain.disjoint import disjoint
 from unbraid.errors import Unsupported
 
 __all__ = ["answer", "arguments", "enveloped", "subschemas"]
@@ -103,6 +104,13 @@ def _hold(root: dict[str, Any], path: str) -> None:
         for word in _REFUSED:
             if word in schema:
                 raise Unsupported(f"{at}: no grammar here can hold {word}", param=f"{at}.{word}")
+        if "oneOf" in schema:
+            if not disjoint(root, schema["oneOf"]):
+                raise Unsupported(
+                    f"{at}: the branches of oneOf overlap, which no grammar can hold", param=f"{at}.oneOf"
+                )
+            if "anyOf" not in schema:
+                schema["anyOf"] = schema.pop("oneOf")
         if schema.pop("uniqueItems", False) is True:
             raise Unsupported(f"{at}: no grammar here can hold uniqueItems", param=f"{at}.uniqueItems")
         if schema.pop("unevaluatedProperties", True) is False:

@@ -7,37 +7,24 @@ only some of the values can be written, the rest are left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
+from unbraid.constrain.conjunctions import declared, extra_schema, members, required_keys, whole_number
+from unbraid.constrain.disjoint import disjoint
 from unbraid.constrain.notations import Notation
 from unbraid.constrain.patterns import FORMATS
 from unbraid.constrain.tree import Node, Ref, Regex, Repeat, Text, alt, json_node, maybe, seq
 from unbraid.errors import Unsupported
 
-__all__ = ["INTEGER", "NUMBER", "Typed", "members"]
+__all__ = ["INTEGER", "NUMBER", "Typed"]
 
 INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
 NUMBER = INTEGER + r"(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?"
 MOST = 256
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _REFUSED = ("not", "if", "dependentRequired", "dependentSchemas", "propertyNames", "contains")
-
-
-def members(parts: Conjunction) -> list[Any] | None:
-    """The values that a conjunction lists (enum, const), or None."""
-    found: list[Any] | None = None
-    for part in parts:
-        for listed in (part.get("enum"), [part["const"]] if "const" in part else None):
-            if isinstance(listed, (list, tuple)):
-                texts = {json.dumps(one, sort_keys=True) for one in listed}
-                found = [
-                    one
-                    for one in (listed if found is None else found)
-                    if json.dumps(one, sort_keys=True) in texts
-                ]
-    return found
 
 
 class Typed:
@@ -161,6 +148,8 @@ class Typed:
             for word in _REFUSED:
                 if word in part:
                     raise self.refuse(f"{word} can't be held in this format", path)
+            if not disjoint(self.root, part.get("oneOf")):
+                raise self.refuse("the branches of oneOf overlap, which no grammar can hold", path)
 
     def word(self, value: Any) -> Node:
         node = self.notation.literal(value)
@@ -187,8 +176,8 @@ class Typed:
 
     def string_bounds(self, parts: Conjunction, path: str) -> tuple[int, int | None, str | None]:
         """The least and the greatest length of a string, and its pattern."""
-        least = max((_whole(part.get("minLength"), 0) for part in parts), default=0)
-        lengths = [_whole(part.get("maxLength"), -1) for part in parts] + [
+        least = max((whole_number(part.get("minLength"), 0) for part in parts), default=0)
+        lengths = [whole_number(part.get("maxLength"), -1) for part in parts] + [
             -1 if self.max_string is None else self.max_string
         ]
         bounds = [one for one in lengths if one >= 0]
@@ -211,8 +200,8 @@ class Typed:
         """A list."""
         if any(part.get("uniqueItems") is True or "contains" in part for part in parts):
             raise self.refuse("uniqueItems and contains can't be held in this format", path)
-        least = max((_whole(part.get("minItems"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxItems"), self.most) for part in parts), default=self.most)
+        least = max((whole_number(part.get("minItems"), 0) for part in parts), default=0)
+        most = min((whole_number(part.get("maxItems"), self.most) for part in parts), default=self.most)
         most = max(most, least) if most == self.most else most
         heads = [one for part in parts for one in [part.get("prefixItems")] if isinstance(one, (list, tuple))]
         items = [part["items"] for part in parts if "items" in part]
@@ -261,8 +250,8 @@ class Typed:
         if extra is None:
             return self.chain(nodes, None, 0)
         taken = "".join(sorted({key[:1] for key in ordered}))
-        least = max((_whole(part.get("minProperties"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxProperties"), self.most) for part in parts), default=self.most)
+        least = max((whole_number(part.get("minProperties"), 0) for part in parts), default=0)
+        most = min((whole_number(part.get("maxProperties"), self.most) for part in parts), default=self.most)
         item = seq(self.notation.any_key(taken), self.value(extra, path + ".additionalProperties"))
         return self.chain(nodes, item, max(least - len(nodes), 0), max(most - len(nodes), 0))
 
@@ -270,8 +259,8 @@ class Typed:
         """Refuse what no order of keys can hold."""
         self.refuse_words(parts, path)
         free = extra_schema(parts) is not None and not declared(parts)
-        least = max((_whole(part.get("minProperties"), 0) for part in parts), default=0)
-        most = min((_whole(part.get("maxProperties"), self.most) for part in parts), default=self.most)
+        least = max((whole_number(part.get("minProperties"), 0) for part in parts), default=0)
+        most = min((whole_number(part.get("maxProperties"), self.most) for part in parts), default=self.most)
         if not free and (least > len(required_keys(parts)) or most < len(declared(parts))):
             raise self.refuse("minProperties and maxProperties can't be held in this format", path)
 
@@ -290,38 +279,3 @@ class Typed:
         if extra is not None:
             options.append(self.listed(extra, max(least, 1), most))
         return alt(options) if least and extra is not None else maybe(alt(options))
-
-
-def declared(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The declared keys and their schemas; a key that several parts declare holds all of theirs."""
-    found: dict[str, list[Any]] = {}
-    for part in parts:
-        properties = part.get("properties")
-        for key, schema in properties.items() if isinstance(properties, dict) else ():
-            found.setdefault(key, []).append(schema)
-    return {
-        key: some[0] if len(some) == 1 else {"allOf": some}
-        for key, some in found.items()
-        if False not in some
-    }
-
-
-def required_keys(parts: Iterable[dict[str, Any]]) -> list[str]:
-    """The keys that must be there."""
-    listed = [part["required"] for part in parts if isinstance(part.get("required"), (list, tuple))]
-    return list(dict.fromkeys(key for some in listed for key in some if isinstance(key, str)))
-
-
-def extra_schema(parts: Conjunction) -> Any:
-    """The schema of undeclared keys; None if there may be none."""
-    said = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-    if any(one is False for one in said) or any("patternProperties" in part for part in parts):
-        return None
-    schemas = [one for one in said if isinstance(one, dict) and one]
-    if schemas:
-        return schemas[0] if len(schemas) == 1 else {"allOf": schemas}
-    return True if said or not declared(parts) else None
-
-
-def _whole(value: Any, default: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default

@@ -10,11 +10,12 @@ from typing import Any
 from unbraid.branches import Branch, Conjunction, expand
 from unbraid.codecs.closers import Closers, closers
 from unbraid.codecs.pythonic import KEY, NAME
+from unbraid.constrain.conjunctions import declared, members, required_keys
 from unbraid.constrain.notations import GemmaText, JsonText, PythonText
 from unbraid.constrain.patterns import negated, whole
 from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
-from unbraid.constrain.typed import Typed, declared, members, required_keys
+from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
 from unbraid.literals import WHITE, quote
 from unbraid.machine.setup import Setup
