@@ -126,6 +126,7 @@ class Parser:
             history_calls=history_calls,
             tokenizer=tokenizer if markers == "tokens" else None,
             markers=self._marker_ids(tokenizer),
+            spans=spans,
         )
 
     # -- what it will do ------------------------------------------------------
@@ -215,7 +216,7 @@ class Parser:
             )
         else:
             tools = self._tools if self._offered is None or self._offered else None
-            by_id = self._state.tokenizer is not None and bool(self._state.markers)
+            by_id = frozenset(self._state.markers if self._state.tokenizer else ())
             machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id))
         if self._arguments == "complete":
             machine = CompleteStream(machine)

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from unbraid.literals import escape
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_WHITE, WHITE, Choice, Lit, Pairs, Part
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part
 
 __all__ = ["Closers", "closers"]
 
@@ -20,10 +20,12 @@ class Closers:
 
     ``consumed`` are the value's own closers, the others end it without being
     read. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
-    value through.
+    value through. ``pair`` matches a usual pair up to its closer, its groups being
+    the opener, the key, the parts between, the pad and the value.
     """
 
     scan: Scanner
+    pair: re.Pattern[str]
     follow: dict[str, tuple[str, ...]]
     key_openers: frozenset[str]
     key_char: re.Pattern[str]
@@ -92,6 +94,18 @@ def _literals(parts: tuple[Part, ...]) -> list[str]:
     return found
 
 
+def _pair(part: Pairs, first: str) -> re.Pattern[str]:
+    groups = ["|".join(map(re.escape, part.open.spellings))]
+    groups.append(f"{part.key_chars}{{1,{MAX_NAME}}}(?!{part.key_chars})")
+    for piece in part.middle:
+        literal = "|".join(map(re.escape, piece.spellings)) if isinstance(piece, Lit) else f"[{WHITE}]*"
+        groups.append(literal)
+    pad = ""
+    for char in reversed(part.pad):
+        pad = f"(?:{re.escape(char)}{pad})?"
+    return re.compile("".join(f"({group})" for group in (*groups, pad, f"[^{first}]*")))
+
+
 @lru_cache(maxsize=256)
 def closers(
     part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropped: tuple[str, ...]
@@ -113,8 +127,10 @@ def closers(
         else:
             later = behind[behind.index(bare) + 1 :] if bare in behind else []
             follow[early] = (*later, *dropped) if later else (*openers, *dropped)
+    scan = scanner(tuple(follow))
     return Closers(
-        scan=scanner(tuple(follow)),
+        scan=scan,
+        pair=_pair(part, scan.first),
         follow=follow,
         key_openers=frozenset(key_openers),
         key_char=re.compile(part.key_chars),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
+from functools import lru_cache
 
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
 from unbraid.machine.core import Cut, Refuted, Run
@@ -35,9 +37,12 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
     """Read one envelope; the call is announced when its name and its arguments are seen."""
     if (yield from m.peek()) != "{":
         m.fail("not_a_call", "{")
-    m.take(1, "markup")
-    seen_arguments = False
-    first = True
+    seen_arguments = whole_head(m, part)
+    if seen_arguments:
+        yield from read_arguments(m)
+    else:
+        m.take(1, "markup")
+    first = not seen_arguments
     while True:
         yield from m.white_run(WHITE)
         char = yield from m.peek()
@@ -66,6 +71,26 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
     close(m, part, seen_arguments)
     m.take(1, "markup")
     m.end_call(True)
+
+
+@lru_cache(maxsize=64)
+def _head(names: tuple[str, ...], arguments: tuple[str, ...]) -> re.Pattern[str]:
+    """The usual beginning, each piece a group: a brace, the name, and the key of an object."""
+    name, key = (f'"(?:{"|".join(map(re.escape, keys))})"' for keys in (names, arguments))
+    tokens = (r"\{", name, ":", r'"[^"\\\x00-\x1f]{1,256}"', ",", key, ":")
+    return re.compile("".join(f"({token})([{WHITE}]*)" for token in tokens) + r"(?=\{)")
+
+
+def whole_head(m: Reader, part: Envelope) -> bool:
+    """Read the usual beginning if all of it stands here."""
+    found = _head(part.name, part.arguments).match(m.buf, m.i)
+    name = found[7][1:-1].strip(WHITE) if found else ""
+    if not found or not name:
+        return False
+    for n, text in enumerate(found.groups()):
+        m.take(len(text), "framing" if n % 2 else "name" if n == 6 else "markup")
+    m.call.name = name
+    return True
 
 
 def close(m: Reader, part: Envelope, seen_arguments: bool) -> None:

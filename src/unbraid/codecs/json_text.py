@@ -185,7 +185,8 @@ def read_string(m: Reader, kind: str, limit: int | None) -> Generator[None, None
     pieces: list[str] = []
     m.take(1, kind)
     yield from string_rest(m, pieces.append, kind, limit)
-    return str(json.loads('"' + "".join(pieces), strict=False))
+    text = "".join(pieces)
+    return text[:-1] if "\\" not in text else str(json.loads('"' + text, strict=False))
 
 
 def string_rest(

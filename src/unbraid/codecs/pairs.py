@@ -32,7 +32,8 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
         if not m.call.announced:
             m.announce(m.call.name)
             m.args("{")
-        yield from read_pair(m, part, table, opener, seen)
+        if not whole_pair(m, part, table, seen):
+            yield from read_pair(m, part, table, opener, seen)
     if not m.call.announced:
         if m.i >= len(m.buf):
             raise Cut
@@ -45,6 +46,33 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
             raise Cut
         m.fail("broken_call", " or ".join((part.open.text, *table.after)))
     m.args("}")
+
+
+def whole_pair(m: Reader, part: Pairs, table: Closers, seen: set[str]) -> bool:
+    """Read a usual pair at once if all of it stands here: a new key, no beginning of a closer in the value."""
+    found = table.pair.match(m.buf, m.i) if m.alignment is None else None
+    end = table.scan.match(m.buf, found.end()) if found else None
+    if found is None or end is None or end.group() not in table.consumed:
+        return False
+    _, key, *middle, pad, text = found.groups()
+    key = key.strip(WHITE)
+    if key in seen or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
+        return False
+    m.take(found.end(2) - m.i, "markup")
+    for piece, between in zip(part.middle, middle, strict=True):
+        m.take(len(between), "markup" if isinstance(piece, Lit) else "framing")
+    m.take(len(pad), "framing")
+    start = m.at()
+    m.take(len(text), "arguments")
+    m.take(len(end.group()), "markup")
+    before = f"{', ' if seen else ''}{quote(key)}: "
+    seen.add(key)
+    slot = m.typer().property(key)
+    value, code = (quote(text), None) if slot.streams else slot.coerce(text)
+    if code is not None:
+        m.note(code, start, m.at(), "a value of the parameter's type")
+    m.args(before + value)
+    return True
 
 
 def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: set[str]) -> Run:

@@ -63,6 +63,7 @@ class CallMachine(Recovery):
         self.rest: tuple[Part, ...] = ()
         self.listed = False
         super().__init__(state.alignment())
+        self.gives_spans = state.spans
 
     # -- one call -------------------------------------------------------------
 

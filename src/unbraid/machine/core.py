@@ -98,6 +98,7 @@ class Machine:
         self.lane_index = -1
         self.lane_parts: list[str] = []
         self.pos = 0
+        self.gives_spans = True
         self.spans: list[tuple[str, int, int | None]] = []
         self.diagnostics: list[Diagnostic] = []
         self.reasoning_parts: list[str] = []
@@ -213,7 +214,7 @@ class Machine:
             tool_calls=calls,
             finish_reason=reason,
             diagnostics=sorted(diagnostics, key=lambda one: (one.start, one.end, one.code)),
-            spans=span_list(spans, pos),
+            spans=span_list(spans, pos) if self.gives_spans else None,
         )
 
     # -- text -----------------------------------------------------------------

@@ -41,6 +41,7 @@ class State:
     thinking is open at the first character; ``lead`` and ``label``: the prompt did not
     write that framing yet; ``after``: what it left of the framing behind closed
     thinking. ``make_id`` makes call ids where the model writes none.
+    ``spans``: whether messages carry spans.
     """
 
     tools: dict[str, object] | None = None
@@ -55,6 +56,7 @@ class State:
     history_calls: int = 0
     tokenizer: Tokenizer | None = None
     markers: dict[str, int] = field(default_factory=dict)
+    spans: bool = True
     _typers: dict[str, Typer] = field(default_factory=dict)
 
     def alignment(self) -> Alignment | None:
