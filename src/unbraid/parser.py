@@ -216,7 +216,7 @@ class Parser:
             )
         else:
             tools = self._tools if self._offered is None or self._offered else None
-            by_id = frozenset(self._state.markers if self._state.tokenizer else ())
+            by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
             machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id))
         if self._arguments == "complete":
             machine = CompleteStream(machine)

@@ -212,3 +212,15 @@ def test_prompt_of_ids(hf: HFTokenizer) -> None:
     closed = Parser("qwen3", tokenizer=hf, prompt=hf.encode(f"<|im_start|>assistant\n{THINK}\n\n{END}\n\n"))
     assert not closed.thinking
     assert strands(closed.parse("Hi")) == (None, "Hi", [])
+
+
+@pytest.mark.parametrize("where", ["content", "reasoning"])
+def test_stray_markers_of_calls_are_markup_too(hf: HFTokenizer, where: str) -> None:
+    """A call's closer as a token, where no call is open, is in no strand."""
+    prompt = "<|im_start|>assistant\n" + ("<think>\n" if where == "reasoning" else "")
+    parser = Parser("qwen3", "hermes", tokenizer=hf, prompt=prompt)
+    message = read_every_way(parser, f"a{CLOSE}b", ids=tokens(hf, "a", CLOSE, "b"))
+    assert getattr(message, where) == "ab"
+    assert [(one.code, one.start) for one in message.diagnostics] == [("stray_marker", 1)]
+    spelled = read_every_way(parser, f"a{CLOSE}b", ids=tokens(hf, "a", [CLOSE], "b"))
+    assert getattr(spelled, where) == f"a{CLOSE}b"

@@ -105,7 +105,7 @@ class _Builder:
         self.demand = demand
         self.limits = limits
         self.marker = marker
-        self.setup = setup(reasoning, self.tools, True, False)
+        self.setup = setup(reasoning, self.tools, True)
         anchored = self.tools is not None and self.tools.call.anchor
         self.anchored = self.setup.anchored if anchored else frozenset[str]()
         self.white = Space(limits.max_white)

@@ -42,7 +42,7 @@ class ChannelMachine(CallMachine):
         self.header_scan = scanner(
             (channels.start.text, channels.body.text, *(one.text for one in channels.ends), *channels.dropped)
         )
-        super().__init__(state, setup(None, None, False, False))
+        super().__init__(state, setup(None, None, False))
 
     def openers(self) -> tuple[str, ...]:
         """What ends a body."""

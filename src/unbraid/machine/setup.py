@@ -87,8 +87,10 @@ class Setup:
 
 
 @lru_cache(maxsize=256)
-def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: bool) -> Setup:
-    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: ids will come."""
+def setup(
+    reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: frozenset[str] = frozenset()
+) -> Setup:
+    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id."""
     openers = call_openers(tools.call) if tools else ()
     starts = tools.section.open.spellings if tools and tools.section else openers
     policy = reasoning.tools_inside if reasoning else "text"
@@ -120,6 +122,13 @@ def setup(reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: b
         content += reasoning.open.spellings
         if by_id:
             content += reasoning.close.spellings
+    if by_id and tools:
+        inner = [spelling for one in literals(tools.call.parts) for spelling in one.spellings]
+        section = tools.section.close.spellings if tools.section else ()
+        stray = [one for one in (*inner, *section) if one in by_id and one not in kinds]
+        kinds |= dict.fromkeys(stray, "stray")
+        content += stray
+        thinking += stray if reasoning else ()
     return Setup(
         reasoning=reasoning,
         tools=tools,

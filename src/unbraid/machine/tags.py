@@ -103,7 +103,7 @@ class TagMachine(CallMachine):
                 return self.is_marker(marker, self.i) and self.by_id(marker)
         elif marker in self.setup.anchored:
             return self.blank or "\n" in "".join(self.white)
-        elif (strand == "reasoning" and kind == "open") or (strand == "content" and kind == "close"):
+        elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
 
@@ -259,11 +259,12 @@ class TagMachine(CallMachine):
                 self.leave()
                 yield from self.skip(reasoning.after)
                 return
-            if kind == "open":
+            if kind in ("open", "stray"):
                 self.give_white("reasoning")
                 at = self.at()
                 self.take(len(marker), "markup")
-                self.note("stray_marker", at, self.at(), "thinking is open already")
+                expected = "thinking is open already" if kind == "open" else "no marker here"
+                self.note("stray_marker", at, self.at(), expected)
             elif kind == "dropped":
                 self.give_white("reasoning")
                 self.take(len(marker), "markup")
