@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 TEMPERATURES = (0.0, 0.7, 1.0)
+COORDINATE = {"type": "integer", "minimum": -100, "maximum": 100}
 POINT = {
     "type": "object",
-    "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+    "properties": {"x": COORDINATE, "y": COORDINATE},
     "required": ["x", "y"],
     "additionalProperties": False,
 }
@@ -28,7 +29,10 @@ TOOLS: dict[str, dict[str, Any] | None] = {
     "get_weather": _object(city={"type": "string"}),
     "book_room": _object(
         guest=_object(
-            name={"type": "string"}, address=_object(street={"type": "string"}, number={"type": "integer"})
+            name={"type": "string"},
+            address=_object(
+                street={"type": "string"}, number={"type": "integer", "minimum": 1, "maximum": 999}
+            ),
         ),
         nights={"type": "integer", "minimum": 1, "maximum": 30},
     ),
@@ -113,7 +117,7 @@ class Case:
             "temperature": self.temperature,
             "top_p": 0.95,
             "seed": 7,
-            "max_tokens": 1024,
+            "max_tokens": 160 if self.choice == "auto" else 1024,
             "parallel_tool_calls": False,
             "stream": self.stream,
         }

@@ -1,10 +1,14 @@
-"""``make forced``: 240 forced calls, 60 with strict tools and 24 without any constraint."""
+"""``make forced``: 240 forced calls, 60 with strict tools and 24 without any constraint.
+
+``python -m tests.forced.run TEXT`` runs only the cases whose names hold TEXT.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import httpx
 
@@ -12,79 +16,85 @@ from .cases import Case, forced, free
 from .drive import Answer, ask, invalid, problems, server, warm
 
 
-def main() -> int:
-    """Run all; 0 when nothing is wrong."""
+def main(arguments: Sequence[str]) -> int:
+    """Run all, or a part; 0 when nothing is wrong."""
     start = time.monotonic()
+    only = arguments[0] if arguments else ""
     with server() as http:
-        wrong = [*_forced(http), *_strict(http)]
-        _unconstrained(http)
-    for line in wrong:
-        print(f"FAILED {line}")
-    print(f"{len(wrong)} failures in {time.monotonic() - start:.0f} s")
+        wrong = _forced(http, only) + _strict(http, only)
+        _unconstrained(http, only)
+    print(f"{wrong} failures in {time.monotonic() - start:.0f} s")
     return 1 if wrong else 0
 
 
-def _forced(http: httpx.Client) -> list[str]:
-    wrong = []
+def _forced(http: httpx.Client, only: str) -> int:
+    wrong = 0
     answers: dict[Case, Answer] = {}
-    cases = list(forced())
-    for n, case in enumerate(cases, 1):
-        _progress("forced", n, len(cases))
+    cases = [case for case in forced() if only in case.name]
+    for case in _shown("forced", cases):
         if case.stream:
             warm(http, case)
         try:
             answers[case] = ask(http, case)
         except AssertionError as error:
-            wrong.append(str(error))
+            wrong += _failures([str(error)])
             continue
-        wrong += [f"{case.name}: {one}" for one in problems(case, answers[case])]
-        wrong += _compare(case, answers)
-    print(f"\r{len(cases)} forced calls: {len(wrong)} failures")
+        found = [*problems(case, answers[case]), *_compare(case, answers)]
+        wrong += _failures(f"{case.name}: {one}" for one in found)
+    print(f"{len(cases)} forced calls: {wrong} failures", flush=True)
     return wrong
 
 
 def _compare(case: Case, answers: dict[Case, Answer]) -> Iterable[str]:
-    """At temperature 0 the stream must be the whole answer."""
-    if case.stream or case.temperature:
-        return
-    other = Case(case.tool, case.choice, case.thinking, True, case.temperature, case.strict)
-    if other in answers and answers[other] != answers[case]:
-        yield f"{case.name}: the stream differs: {answers[other]} and {answers[case]}"
+    """At temperature 0 the stream, which came before, must be the whole answer."""
+    streamed = answers.get(replace(case, stream=True))
+    if not case.temperature and streamed is not None and streamed != answers[case]:
+        yield f"the stream differs: {streamed} and {answers[case]}"
 
 
-def _strict(http: httpx.Client) -> list[str]:
-    wrong = []
-    calls = 0
-    cases = list(free(60, strict=True))
-    for n, case in enumerate(cases, 1):
-        _progress("strict", n, len(cases))
+def _strict(http: httpx.Client, only: str) -> int:
+    wrong = calls = 0
+    cases = [case for case in free(60, strict=True) if only in case.name]
+    for case in _shown("strict", cases):
         try:
             answer = ask(http, case)
         except AssertionError as error:
-            wrong.append(str(error))
+            wrong += _failures([str(error)])
             continue
         calls += len(answer[2])
         if answer[3] != "length":
-            wrong += [f"{case.name}: {one}" for one in invalid(case, answer)]
-    print(f"\r{len(cases)} requests with strict tools: {calls} calls, {len(wrong)} failures")
+            wrong += _failures(f"{case.name}: {one}" for one in invalid(case, answer))
+    print(f"{len(cases)} requests with strict tools: {calls} calls, {wrong} failures", flush=True)
     return wrong
 
 
-def _unconstrained(http: httpx.Client) -> None:
-    calls = valid = 0
-    cases = list(free(24, strict=False))
-    for n, case in enumerate(cases, 1):
-        _progress("free", n, len(cases))
+def _unconstrained(http: httpx.Client, only: str) -> None:
+    called = valid = 0
+    cases = [case for case in free(24, strict=False) if only in case.name]
+    for case in _shown("free", cases):
         answer = ask(http, case)
-        calls += bool(answer[2])
+        called += bool(answer[2])
         valid += bool(answer[2]) and not invalid(case, answer)
-    print(f"\r{len(cases)} requests without a constraint: {calls} with calls, {valid} of them valid")
+    print(
+        f"{len(cases)} requests without a constraint: {called} with calls, {valid} of them valid", flush=True
+    )
 
 
-def _progress(what: str, n: int, count: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{what} {n}/{count}", end="", file=sys.stderr, flush=True)
+def _failures(texts: Iterable[str]) -> int:
+    """Print what went wrong; how much it is."""
+    found = list(texts)
+    for text in found:
+        print(f"FAILED {text}", flush=True)
+    return len(found)
+
+
+def _shown(what: str, cases: Sequence[Case]) -> Iterator[Case]:
+    """The cases, with a counter where someone watches."""
+    for n, case in enumerate(cases, 1):
+        if sys.stderr.isatty():
+            print(f"\r{what} {n}/{len(cases)} ", end="\r", file=sys.stderr, flush=True)
+        yield case
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
