@@ -33,7 +33,7 @@ class TagMachine(CallMachine):
                 self.last_white()
                 return
             kind = self.setup.kinds[marker]
-            if kind == "open":
+            if kind == "open" and self.may_open():
                 self.frame_opener()
                 self.take(len(marker), "markup")
                 yield from self.label_and_lead(True)
@@ -98,14 +98,18 @@ class TagMachine(CallMachine):
         """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
         kind = self.setup.kinds[marker]
         if kind == "open" and strand == "content":
-            assert self.setup.reasoning is not None
-            if not (self.fresh or self.setup.reasoning.reopens):
-                return self.is_marker(marker, self.i) and self.by_id(marker)
+            if not self.may_open():
+                return self.by_id(marker) and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
             return self.blank or "\n" in "".join(self.white)
         elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
+
+    def may_open(self) -> bool:
+        """Whether an opener of thinking begins thinking here."""
+        assert self.setup.reasoning is not None
+        return self.fresh or self.setup.reasoning.reopens
 
     def by_id(self, marker: str) -> bool:
         """Whether this marker is told by its token id."""
