@@ -9,6 +9,7 @@ from functools import lru_cache
 from unbraid.codecs.json_text import nothing_here
 from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
+from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
@@ -37,7 +38,7 @@ class Frame:
     def __init__(self, opener: str, slot: Slot | None) -> None:
         self.closer = CLOSERS[opener]
         self.slot = slot
-        self.keys: set[str] | None = None if opener == "[" else set()
+        self.keys: Keys | None = None if opener == "[" else Keys()
         self.first = True
 
 
@@ -103,6 +104,8 @@ class GemmaReader:
         if len(self.stack) >= MAX_DEPTH:
             self.m.fail("too_deep", f"at most {MAX_DEPTH} levels")
         self.stack.append(Frame(opener, slot))
+        if len(self.stack) == 1:
+            self.stack[0].keys = self.m.call.keys
         self.put("[" if opener == "[" else "{")
         self.m.take(1, self.kind)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from typing import Any, NoReturn
 
 from unbraid.machine.core import Cut, Run
+from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import lane_of
 from unbraid.machine.reader import Reader
 from unbraid.machine.setup import first_literals
@@ -228,7 +229,7 @@ def string_rest(
         yield
 
 
-def whole_tokens(m: Reader, own: bool, stack: list[str], keys: set[str], state: str) -> str:
+def whole_tokens(m: Reader, own: bool, stack: list[str], keys: Keys, state: str) -> str:
     """Read the tokens that stand here whole and are right, all at once; returns the state behind them.
 
     ``stack`` holds the states behind the containers that are open.
@@ -268,7 +269,7 @@ def whole_tokens(m: Reader, own: bool, stack: list[str], keys: set[str], state: 
     return state
 
 
-def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
+def note_key(m: Reader, key: str, start: int, end: int, keys: Keys) -> None:
     """A key of the arguments themselves; a second one of the same name is noted."""
     if key in keys:
         m.note("duplicate_key", start, end, "each key once")
@@ -278,7 +279,7 @@ def note_key(m: Reader, key: str, start: int, end: int, keys: set[str]) -> None:
 def value(m: Reader, own: bool) -> Run:
     """Read one JSON value: the call's own arguments, or text that is read over."""
     stack: list[str] = []
-    keys: set[str] = set()
+    keys = m.call.keys
     state = "value"
     while True:
         state = whole_tokens(m, own, stack, keys, state)
@@ -322,7 +323,7 @@ def wrong_token(m: Reader, state: str) -> NoReturn:
     m.fail("broken_json", "a JSON value")
 
 
-def read_key(m: Reader, own: bool, keys: set[str], depth: int) -> Run:
+def read_key(m: Reader, own: bool, keys: Keys, depth: int) -> Run:
     """Read a key that doesn't stand here whole."""
     start = m.at()
     pieces: list[str] = []

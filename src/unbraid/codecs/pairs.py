@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from unbraid.codecs.closers import Closers, closers
 from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
+from unbraid.machine.keys import Keys
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, quote
@@ -23,7 +24,7 @@ __all__ = ["read_pairs"]
 def read_pairs(m: Reader, part: Pairs) -> Run:
     """Read every pair up to what follows the last one, which is not consumed."""
     table = closers(part, m.rest, m.openers(), m.setup.dropped)
-    seen: set[str] = set()
+    seen = m.call.keys
     while True:
         yield from m.white_run(WHITE)
         opener = yield from m.literal(part.open.spellings)
@@ -48,8 +49,8 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
     m.args("}")
 
 
-def whole_pair(m: Reader, part: Pairs, table: Closers, seen: set[str]) -> bool:
-    """Read a usual pair at once if all of it stands here: a new key, no beginning of a closer in the value."""
+def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
+    """Read a usual pair at once if all of it stands here: a new key, no closer begins in the value."""
     found = table.pair.match(m.buf, m.i) if m.alignment is None else None
     end = table.scan.match(m.buf, found.end()) if found else None
     if found is None or end is None or end.group() not in table.consumed:
@@ -75,7 +76,7 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: set[str]) -> bool:
     return True
 
 
-def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: set[str]) -> Run:
+def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: Keys) -> Run:
     """Read one key and its value."""
     start = m.at()
     m.take(len(opener), "markup")

@@ -92,7 +92,7 @@ def expect(m: Reader, char: str) -> Run:
 
 def keywords(m: Reader, name: str) -> Run:
     """Read ``KEY=VALUE, …`` up to and with the closing parenthesis."""
-    seen: set[str] = set()
+    seen = m.call.keys
     while True:
         yield from m.white_run(WHITE)
         char = yield from m.peek()

@@ -29,6 +29,7 @@ from unbraid.events import (
     ToolCallStart,
 )
 from unbraid.machine.alignment import Alignment
+from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import Lane
 from unbraid.message import Diagnostic, Message, Span, ToolCall
 
@@ -65,9 +66,13 @@ class Cut(Exception):
 
 
 class Call:
-    """The call that is being read."""
+    """The call that is being read.
 
-    __slots__ = ("announced", "dropped", "id", "index", "name", "parts", "pending", "proven")
+    ``keys`` are the arguments' names; they stay until the stream goes, as freeing
+    thousands would take a while.
+    """
+
+    __slots__ = ("announced", "dropped", "id", "index", "keys", "name", "parts", "pending", "proven")
 
     def __init__(self) -> None:
         self.announced = False
@@ -76,6 +81,7 @@ class Call:
         self.id = ""
         self.name = ""
         self.index = -1
+        self.keys = Keys()
         self.parts: list[str] = []
         self.pending: list[str] = []
 
