@@ -602,3 +602,38 @@ def test_strict_levels(level: str | None, constrained: bool) -> None:
 
     asyncio.run(run())
     assert bool(engine.requests[0].constraint) == constrained
+
+
+HARMONY: dict[str, Any] = {
+    "reasoning_parser": "openai_gptoss",
+    "tool_call_parser": "openai",
+    "markers": "text",
+    "chat_template": "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>"
+    "{% endfor %}<|start|>assistant",
+}
+FINAL = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>"
+CALLING = (
+    "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather "
+    '<|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
+)
+
+
+def test_A10_channels() -> None:
+    assert ask(FINAL, {}, **HARMONY) == ("hm", "Hi", [], "stop")
+    assert ask(FINAL, {"include_reasoning": False}, **HARMONY) == (None, "Hi", [], "stop")
+    body = {"tools": [WEATHER], "tool_choice": "required"}
+    assert ask(CALLING, body, GRAMMAR, **HARMONY) == ("hm", None, [("get_weather", ARGUMENTS)], "tool_calls")
+    full, _, _ = asyncio.run(both(lambda: replay(FINAL), {}, **HARMONY))
+    assert full["usage"]["completion_tokens_details"]["reasoning_tokens"] == 2
+
+
+def test_A10_a_budget_needs_an_end_of_thinking() -> None:
+    async def run() -> Any:
+        async with raw(replay(FINAL), **HARMONY) as http:
+            return await http.post(
+                "/v1/chat/completions", json={"messages": USER, "thinking_token_budget": 3, "stream": True}
+            )
+
+    answer = asyncio.run(run())
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "thinking_token_budget"
