@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from unbraid.machine.channels import header_prefix
 from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.setup import call_openers, first_literals
 from unbraid.parser import Parser, halves
@@ -44,7 +45,7 @@ class Carry:
     """What ``find_end`` has to know of the ids before; made by ``Gate.begin``.
 
     ``tail`` are the last bytes, in which a marker may have begun, and ``starts``
-    where the tokens of the tail begin in the output.
+    where the tokens of the tail begin in the output; ``prompt`` is the text in front.
     """
 
     phase: Phase
@@ -52,6 +53,7 @@ class Carry:
     length: int = 0
     tail: bytes = b""
     starts: tuple[tuple[int, int, int], ...] = ()
+    prompt: str | None = None
 
 
 class Gate:
@@ -126,18 +128,30 @@ class Gate:
         chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> Carry:
         """The state in front of the first generated token; only the last assistant turn counts."""
+        text = None if prompt is None else prompt_text(prompt, self._tokenizer)
         if self._channels is not None:
-            return Carry("header")
+            return self._begin_channels(self._channels, text)
         reasoning = self._reasoning
         if reasoning is None:
             return Carry("over")
-        if prompt is not None:
-            state = prompt_state(reasoning, prompt_text(prompt, self._tokenizer)).thinking
+        if text is not None:
+            state = prompt_state(reasoning, text).thinking
             phase: Phase = "open" if state == "open" else "over" if state == "closed" else "absent"
-            return Carry(phase)
+            return Carry(phase, prompt=text)
         if reasoning.switch.on(chat_template_kwargs) and reasoning.opened_by != "output":
             return Carry("open")
         return Carry("absent")
+
+    @staticmethod
+    def _begin_channels(channels: Channels, prompt: str | None) -> Carry:
+        """The prompt may have written a part of a header, or have begun a body."""
+        if prompt is None:
+            return Carry("header")
+        header, body, _ = header_prefix(channels, prompt).partition(channels.body.text)
+        if not body:
+            return Carry("header", tail=header.encode("utf-8", "surrogatepass"), prompt=prompt)
+        route = route_of(channels, parse_header(channels, header, frozenset()))[0]
+        return Carry("body" if route.strand == "reasoning" else "over", prompt=prompt)
 
     def thinking_ended(
         self,
@@ -272,8 +286,8 @@ class Gate:
 
     def _parser(self, carry: Carry) -> Parser:
         reasoning = self._reasoning
-        prompt = None
-        if reasoning is not None:
+        prompt = carry.prompt
+        if reasoning is not None and prompt is None:
             prompt = {"open": reasoning.open.text, "over": reasoning.close.text}.get(carry.phase, "")
         return Parser(
             self._names[0],

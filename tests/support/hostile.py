@@ -525,7 +525,7 @@ class Tokenised:
 def tokenise(text: str, pair: Pair, seed: int) -> Tokenised:
     """Make tokens of a text: its markers one special token or ordinary ones, characters cut in bytes.
 
-    All special tokens of the pair are in the vocabulary, used or not.
+    All special tokens of the pair are in the vocabulary, used or not, and so is every byte.
     """
     choose = random.Random(seed)
     specials = tokens_of(pair)
@@ -533,7 +533,7 @@ def tokenise(text: str, pair: Pair, seed: int) -> Tokenised:
     table: dict[bytes, int] = {one.encode(): n for n, one in enumerate((*specials, *extra))}
     special = set(table.values())
     known = sorted((*specials, *extra), key=len, reverse=True)
-    ordinary: dict[bytes, int] = {}
+    ordinary: dict[bytes, int] = {bytes([byte]): 500_000 + byte for byte in range(256)}
     ids: list[int] = []
     texts: list[str] = []
 

@@ -48,6 +48,7 @@ class TagMachine(CallMachine):
     def stray(self, marker: str, kind: str) -> None:
         """A turn end, or a special token out of its place: markup in no strand."""
         self.give_white("content")
+        self.fresh = False
         at = self.at()
         self.take(len(marker), "markup")
         if kind != "dropped":
