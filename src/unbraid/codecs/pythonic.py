@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from typing import NoReturn
 
 from unbraid.literals import escape, python_to_json
 from unbraid.machine.core import Cut, Refuted, Run
@@ -35,6 +36,15 @@ BODIES = {char: re.compile(body) for char, body in BODY.items()}
 ESCAPE = re.compile(rf"\\([0-7]{{1,3}}|{'|'.join(char + digits for char, digits in HEX.items())}|[\s\S])")
 SAME = re.compile(rf'[^{UNSAFE}]*(?:\\["\\nrtbf][^{UNSAFE}]*)*').fullmatch
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
+CLOSER_CHARS = frozenset(CLOSERS.values())
+QUOTES = "'\""
+ELEMENT = frozenset(("value", "first", "brace", "after"))
+CLOSABLE = ELEMENT - {"value"}
+_STRING = "|".join(f"{char}(?!{char}){body}{char}|{char}{char}(?!{char}|\\Z)" for char, body in BODY.items())
+TOKEN = re.compile(rf"[{WHITE}]*([\[\](){{}},:]|{_STRING}|[\w.+-]{{1,{MAX_NUMBER}}}(?![\w.+-]|\Z))[{WHITE}]*")
+SPACES = re.compile(f"[{WHITE}]*")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?").fullmatch
+WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -54,6 +64,20 @@ def as_json(text: str) -> str:
 LANES = {
     char: lane_of(BODY[char], r"\\[xuU0-7]?[0-9a-fA-F]{0,7}", f"{char}{UNSAFE}", as_json) for char in BODY
 }
+
+
+def element(token: str) -> str | None:
+    """The JSON text of a string or another scalar; None if it is none."""
+    if token[0] in QUOTES:
+        return f'"{as_json(token[1:-1])}"'
+    if token in WORDS or NUMBER(token):
+        return WORDS.get(token, token)
+    return python_to_json(token)
+
+
+def as_key(value: str, is_string: bool) -> str:
+    """A scalar as a key of an object."""
+    return value if is_string else quote(value)
 
 
 def read_python_calls(m: Reader, part: PythonCalls) -> Run:
@@ -131,7 +155,13 @@ def keywords(m: Reader, name: str) -> Run:
 
 
 class PythonValue:
-    """Reads one Python literal with an explicit stack, giving out JSON text."""
+    """Reads one Python literal, giving out JSON text; the containers that are open are a stack.
+
+    ``state`` says what may come: a ``value``; the ``first`` element or the end of a
+    list or tuple, of braces (``brace``); what is ``next`` behind an element, what
+    comes ``after`` a comma; a ``colon``; or, behind the first element in braces
+    (``which``), what tells a dict from a set. ``before`` is given out with the next value.
+    """
 
     def __init__(self, m: Reader, put: Callable[[str], None] | None) -> None:
         self.m = m
@@ -139,126 +169,164 @@ class PythonValue:
         self.put: Callable[[str], None] = put or _nowhere
         self.kind = "arguments" if put else "dropped"
         self.stack: list[str] = []
+        self.state = "value"
+        self.before = ""
+        self.key = ("", False)
 
     def read(self, before: str) -> Run:
         """Read the value; ``before`` is given out in front of it."""
         m = self.m
-        yield from self.value(before)
-        while self.stack:
-            yield from m.white_run(WHITE, self.kind)
-            char = yield from m.peek()
-            closer = CLOSERS[self.stack[-1][0]]
-            if char == closer:
-                self.close()
-                continue
-            if char != ",":
-                if not char:
+        self.before = before
+        while True:
+            self.whole_tokens()
+            if self.state == "done":
+                return
+            if m.i >= len(m.buf) or (not m.eof and self.undecided()):
+                if m.eof:
                     raise Cut
-                m.fail("broken_call", f", or {closer}")
-            m.take(1, self.kind)
-            yield from m.white_run(WHITE, self.kind)
-            if (yield from m.peek()) == closer:
-                continue
-            if self.stack[-1] == "{":
-                yield from self.entry(", ")
+                yield
+            elif m.buf[m.i] in QUOTES and self.state in ELEMENT:
+                yield from self.long_string()
+                if self.state == "done":
+                    return
             else:
-                yield from self.value(", ")
+                self.wrong_token()
 
-    def close(self) -> None:
+    def whole_tokens(self) -> None:
+        """Read the tokens that stand here whole and are right, all at once."""
+        m = self.m
+        buf = m.buf
+        at = m.i
+        out: list[str] = []
+        while at < len(buf):
+            found = TOKEN.match(buf, at)
+            if found is None:
+                at = SPACES.match(buf, at).end()  # type: ignore[union-attr]
+                break
+            if not self.step(found[1], out):
+                at = found.start(1)
+                break
+            if self.state == "done":
+                at = found.end(1)
+                break
+            at = found.end()
+        if out:
+            self.put("".join(out))
+        m.take(at - m.i, self.kind)
+
+    def step(self, token: str, out: list[str]) -> bool:
+        """Go on with a token; False if it may not stand here, or what only a fail can tell."""
+        state = self.state
+        if state == "which":
+            if token == ":":
+                self.before += "{" + as_key(*self.key) + ": "
+                self.stack[-1], self.state = "{", "value"
+                return True
+            out.append(self.set_begins())
+            state = "next"
+        if state == "next":
+            if token == ",":
+                self.state, self.before = "after", ", "
+                return True
+            return token == CLOSERS[self.stack[-1][0]] and self.close(out)
+        if state == "colon":
+            self.state = "value"
+            return token == ":"
+        if token in CLOSER_CHARS:
+            return state in CLOSABLE and token == CLOSERS[self.stack[-1][0]] and self.close(out)
+        if token in CLOSERS:
+            return self.open(token, out)
+        value = element(token)
+        if value is not None:
+            self.element(value, token[0] in QUOTES, out)
+        return value is not None
+
+    def set_begins(self) -> str:
+        """No colon behind the first element in braces: the text of a set so far."""
+        self.stack[-1], self.state = "{set", "next"
+        return self.before + "[" + self.key[0]
+
+    def open(self, token: str, out: list[str]) -> bool:
+        """Enter a container; False where none may stand."""
+        if self.keyed() or len(self.stack) >= MAX_DEPTH:
+            return False
+        self.stack.append(token)
+        if token == "{":
+            self.state = "brace"
+        else:
+            out.append(self.before + "[")
+            self.before, self.state = "", "first"
+        return True
+
+    def close(self, out: list[str]) -> bool:
         """Leave a container."""
         opener = self.stack.pop()
-        self.put("}" if opener == "{" else "]")
-        self.m.take(1, self.kind)
+        if self.state == "brace":
+            out.append(self.before + "{")
+        out.append("}" if opener == "{" else "]")
+        self.behind()
+        return True
 
-    def value(self, before: str) -> Run:
-        """Read a scalar, or enter a container up to behind its first element."""
-        m = self.m
-        while True:
-            char = yield from m.peek()
-            if not char:
-                raise Cut
-            if char in "'\"":
-                self.put(before + '"')
-                yield from self.string(self.put)
-                self.put('"')
-                return
-            if char not in "[({":
-                self.put(before + (yield from self.scalar()))
-                return
-            if len(self.stack) >= MAX_DEPTH:
-                m.fail("too_deep", f"at most {MAX_DEPTH} levels")
-            m.take(1, self.kind)
-            yield from m.white_run(WHITE, self.kind)
-            following = yield from m.peek()
-            if char == "{":
-                if following == "}":
-                    self.stack.append("{")
-                    self.put(before + "{")
-                else:
-                    yield from self.dict_or_set(before)
-                return
-            self.stack.append(char)
-            self.put(before + "[")
-            if following == CLOSERS[char]:
-                return
-            before = ""
+    def behind(self) -> None:
+        """Behind a value."""
+        self.state = "next" if self.stack else "done"
+        self.before = ""
 
-    def dict_or_set(self, before: str) -> Run:
-        """Behind ``{``: the first element decides between a dict and a set."""
-        m = self.m
-        text, is_string = yield from self.key_or_item()
-        yield from m.white_run(WHITE, self.kind)
-        if (yield from m.peek()) == ":":
-            m.take(1, self.kind)
-            yield from m.white_run(WHITE, self.kind)
-            self.stack.append("{")
-            yield from self.value(before + "{" + (text if is_string else quote(text)) + ": ")
+    def keyed(self) -> bool:
+        """Whether the element here must be a scalar: a key, or the first one in braces."""
+        return self.state == "brace" or (self.state == "after" and self.stack[-1] == "{")
+
+    def element(self, value: str, is_string: bool, out: list[str]) -> None:
+        """A scalar was read: a key, or a value."""
+        if self.state == "brace":
+            self.key, self.state = (value, is_string), "which"
+        elif self.keyed():
+            self.before += as_key(value, is_string) + ": "
+            self.state = "colon"
         else:
-            self.stack.append("{set")
-            self.put(before + "[" + text)
+            out.append(self.before + value)
+            self.behind()
 
-    def entry(self, before: str) -> Run:
-        """Read a further key and value of a dict."""
+    def undecided(self) -> bool:
+        """Whether a scalar or a string may go on behind the end of the text."""
         m = self.m
-        text, is_string = yield from self.key_or_item()
-        yield from m.white_run(WHITE, self.kind)
-        if (yield from m.peek()) != ":":
-            m.fail("broken_call", ":")
-        m.take(1, self.kind)
-        yield from m.white_run(WHITE, self.kind)
-        yield from self.value(before + (text if is_string else quote(text)) + ": ")
+        if self.state not in ELEMENT:
+            return False
+        found = SCALAR.match(m.buf, m.i)
+        assert found is not None
+        return m.i < found.end() == len(m.buf) <= m.i + MAX_NUMBER
 
-    def key_or_item(self) -> Generator[None, None, tuple[str, bool]]:
-        """Read a scalar whole: its JSON text, and whether it is a string."""
-        m = self.m
-        char = yield from m.peek()
-        if not char:
-            raise Cut
-        if char in "'\"":
+    def long_string(self) -> Run:
+        """Read a string that doesn't stand here whole; it streams unless it is a key."""
+        if self.keyed():
             pieces: list[str] = []
             yield from self.string(pieces.append, lane=False)
-            return f'"{"".join(pieces)}"', True
-        return (yield from self.scalar()), False
+            self.element(f'"{"".join(pieces)}"', True, [])
+            return
+        self.put(self.before + '"')
+        yield from self.string(self.put)
+        self.put('"')
+        self.behind()
 
-    def scalar(self) -> Generator[None, None, str]:
-        """Read a number or a name, held until something ends it."""
+    def wrong_token(self) -> NoReturn:
+        """What stands here is cut by the end of the output, or it is no Python."""
         m = self.m
-        while True:
-            found = SCALAR.match(m.buf, m.i)
-            assert found is not None
-            if len(found.group()) > MAX_NUMBER:
-                m.fail("broken_call", f"a number of at most {MAX_NUMBER} characters")
-            if found.end() < len(m.buf):
-                break
-            if m.eof:
-                raise Cut
-            yield
-        text = found.group()
-        json_text = python_to_json(text) if text else None
-        if json_text is None:
-            m.fail("broken_call", "a Python literal")
-        m.take(len(text), self.kind)
-        return json_text
+        char = m.buf[m.i]
+        if self.state == "which":
+            self.put(self.set_begins())
+        if self.state == "next":
+            m.fail("broken_call", f", or {CLOSERS[self.stack[-1][0]]}")
+        if self.state == "colon":
+            m.fail("broken_call", ":")
+        if char in CLOSERS and not self.keyed():
+            m.fail("too_deep", f"at most {MAX_DEPTH} levels")
+        found = SCALAR.match(m.buf, m.i)
+        assert found is not None
+        if len(found.group()) > MAX_NUMBER:
+            m.fail("broken_call", f"a number of at most {MAX_NUMBER} characters")
+        if found.end() == len(m.buf):
+            raise Cut
+        m.fail("broken_call", "a Python literal")
 
     def string(self, put: Callable[[str], None], lane: bool = True) -> Run:
         """Read a string literal, raw line breaks tolerated; ``put`` gets the text inside a JSON string."""
