@@ -147,7 +147,9 @@ def setup(
 
 
 def _unmarked(tools: Tools) -> frozenset[str]:
-    return frozenset(text for text, marked in first_literals(tools.call.parts) if not marked)
+    """What begins a call of an anchored format and is no marker."""
+    firsts = first_literals(tools.call.parts) if tools.call.anchor else []
+    return frozenset(text for text, marked in firsts if not marked)
 
 
 def _recovery(tools: Tools) -> tuple[str, ...]:
