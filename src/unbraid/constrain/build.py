@@ -106,8 +106,7 @@ class _Builder:
         self.limits = limits
         self.marker = marker
         self.setup = setup(reasoning, self.tools, True)
-        anchored = self.tools is not None and self.tools.call.anchor
-        self.anchored = self.setup.anchored if anchored else frozenset[str]()
+        self.anchored = self.setup.anchored
         self.white = Space(limits.max_white)
         self.gap = Space(min(limits.max_white, 64))
         self.values = Values(limits.max_string, marker)
