@@ -9,9 +9,15 @@ from functools import lru_cache
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_NAME, WHITE, Envelope, Envelopes
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes
 
 __all__ = ["read_envelope", "read_envelopes"]
+
+
+KEY = re.compile(rf'("[^"\\\x00-\x1f]{{0,32}}")([{WHITE}]*)(:)([{WHITE}]*)')
+KEY_CUT = re.compile(rf'"[^"\\\x00-\x1f]{{0,32}}(?:"[{WHITE}]{{0,{MAX_WHITE}}})?\Z')
+NAME = re.compile(rf'"([^"\\\x00-\x1f]{{1,{MAX_NAME}}})"')
+NAME_CUT = re.compile(rf'"[^"\\\x00-\x1f]{{0,{MAX_NAME}}}\Z')
 
 
 def read_envelopes(m: Reader, part: Envelopes) -> Run:
@@ -109,6 +115,12 @@ def read_key(m: Reader) -> Generator[None, None, str]:
         if m.eof and m.i >= len(m.buf):
             raise Cut
         m.fail("not_a_call", "a key")
+    found = yield from m.whole(KEY, KEY_CUT)
+    if found is not None:
+        for n, text in enumerate(found.groups()):
+            m.take(len(text), "framing" if n % 2 else "markup")
+        yield from m.white_run(WHITE)
+        return found[1][1:-1]
     key = yield from read_string(m, "markup", 32)
     yield from m.white_run(WHITE)
     yield from expect(m, ":")
@@ -124,7 +136,12 @@ def read_name_value(m: Reader) -> Run:
         raise Cut
     if char != '"':
         m.fail("not_a_call", "a function's name")
-    name = (yield from read_string(m, "name", MAX_NAME)).strip(WHITE)
+    found = yield from m.whole(NAME, NAME_CUT)
+    if found is not None:
+        m.take(found.end() - m.i, "name")
+        name = found[1].strip(WHITE)
+    else:
+        name = (yield from read_string(m, "name", MAX_NAME)).strip(WHITE)
     if not name:
         m.fail("not_a_call", "a function's name")
     m.call.name = name

@@ -63,7 +63,8 @@ AFTER: dict[str, dict[str, str]] = {
 """What may stand in a state, by its first character, and the state behind it."""
 BEHIND = {"value": DONE, "item": "next_item", "more_items": "next_item", "member": "next_key"}
 """The state behind a value."""
-UNDECIDED = re.compile(rf"(?:[-+.0-9eE]{{1,{MAX_NUMBER}}}|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)\Z")
+KEY_CUT = re.compile(r'"[^"\\\x00-\x1f]{0,64}\Z')
+VALUE_CUT = re.compile(rf"(?:[-+.0-9eE]{{1,{MAX_NUMBER}}}|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)\Z")
 LITERALS = {"t": "true", "f": "false", "n": "null"}
 LANE = lane_of(_BODY, r"\\(?:u[0-9a-fA-F]{0,3})?", r'"\\\x00-\x1f')
 
@@ -200,6 +201,10 @@ def string_rest(
         found = BODY.match(m.buf, m.i + opener)
         assert found is not None
         opener = 0
+        if limit is None and m.buf.startswith('"', found.end()):
+            put(m.buf[m.i : found.end() + 1])
+            m.take(found.end() + 1 - m.i, kind)
+            return
         if found.end() > m.i:
             put(m.buf[m.i : found.end()])
             taken = found.end() - m.i
@@ -285,7 +290,7 @@ def value(m: Reader, own: bool) -> Run:
         state = whole_tokens(m, own, stack, keys, state)
         if state == "done":
             return
-        if m.i >= len(m.buf) or (state in BEHIND and not m.eof and UNDECIDED.match(m.buf, m.i)):
+        if m.i >= len(m.buf) or (not m.eof and (VALUE_CUT if state in BEHIND else KEY_CUT).match(m.buf, m.i)):
             if m.eof:
                 raise Cut
             yield

@@ -12,12 +12,16 @@ from unbraid.machine.lanes import UNSAFE, lane_of
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
 from unbraid.schema import quote
-from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, PythonCalls
+from unbraid.syntax import MAX_DEPTH, MAX_NAME, MAX_NUMBER, MAX_WHITE, WHITE, PythonCalls
 
 __all__ = ["read_python_calls"]
 
 NAME = r"[\w.-]"
 KEY = r"\w"
+HEAD = re.compile(rf"{NAME}+[{WHITE}]*\(")
+HEAD_CUT = re.compile(rf"{NAME}{{1,{MAX_NAME}}}[{WHITE}]{{0,{MAX_WHITE}}}\Z")
+KEYWORD = re.compile(rf"({KEY}{{1,{MAX_NAME}}})([{WHITE}]*)(=)")
+KEYWORD_CUT = re.compile(rf"{KEY}{{1,{MAX_NAME}}}[{WHITE}]{{0,{MAX_WHITE}}}\Z")
 SCALAR = re.compile(r"[\w.+-]*")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "\n": ""}
 ESCAPES |= {char: char for char in "\\'\""}
@@ -85,6 +89,7 @@ def read_python_calls(m: Reader, part: PythonCalls) -> Run:
     yield from expect(m, "[")
     while True:
         yield from m.white_run(WHITE)
+        yield from m.whole(HEAD, HEAD_CUT)
         name = yield from read_chars(m, NAME, "a function's name")
         if not (name[0].isalpha() or name[0] == "_"):
             raise Refuted("not_a_call", "a function's name")
@@ -123,10 +128,16 @@ def keywords(m: Reader, name: str) -> Run:
         if char == ")":
             break
         start = m.at()
-        key = yield from read_chars(m, KEY, "a keyword")
-        m.take(len(key), "markup")
-        yield from m.white_run(WHITE)
-        yield from expect(m, "=")
+        found = yield from m.whole(KEYWORD, KEYWORD_CUT)
+        if found is not None:
+            key = found[1]
+            for kind, text in zip(("markup", "framing", "markup"), found.groups(), strict=True):
+                m.take(len(text), kind)
+        else:
+            key = yield from read_chars(m, KEY, "a keyword")
+            m.take(len(key), "markup")
+            yield from m.white_run(WHITE)
+            yield from expect(m, "=")
         if not m.call.announced:
             m.announce(name)
             m.args("{")

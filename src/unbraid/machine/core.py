@@ -312,8 +312,7 @@ class Machine:
             return
         self.i = stop
         self.pos += stop - start
-        call.parts.append(text)
-        self.out.append(ToolCallArguments(call.index, text))
+        self.args(text)
 
     def set_lane(self, lane: Lane, event: Callable[[str], Event], parts: list[str], index: int = -1) -> None:
         """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
@@ -346,6 +345,16 @@ class Machine:
         while len(self.buf) - self.i < length and not self.eof:
             yield
         return self.buf[self.i : self.i + length]
+
+    def whole(
+        self, pattern: re.Pattern[str], cut: re.Pattern[str]
+    ) -> Generator[None, None, re.Match[str] | None]:
+        """Wait until ``pattern`` matches, as long as ``cut`` matches what stands here."""
+        while True:
+            found = pattern.match(self.buf, self.i)
+            if found is not None or self.eof or cut.match(self.buf, self.i) is None:
+                return found
+            yield
 
     def white_run(self, chars: str, kind: str = "framing") -> Run:
         """Consume a run of white space of any length."""
