@@ -92,7 +92,8 @@ def test_nobody_below_wire_knows_http() -> None:
 
 ALLOWED = (
     ast.Module, ast.ImportFrom, ast.alias, ast.Assign, ast.Expr, ast.Call, ast.keyword, ast.Constant,
-    ast.Name, ast.Load, ast.Store, ast.Tuple, ast.List, ast.Dict, ast.Starred, ast.Attribute, ast.UnaryOp, ast.USub,
+    ast.Name, ast.Load, ast.Store, ast.Tuple, ast.List, ast.Dict, ast.Starred, ast.Attribute, ast.UnaryOp,
+    ast.USub,
 )  # fmt: skip
 
 
