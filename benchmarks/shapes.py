@@ -197,8 +197,9 @@ def shapes() -> list[Shape]:
     """Every other shape, about 100 kB each unless a count says more."""
     found: list[Shape] = []
     for tool, notation in NOTATIONS.items():
-        some = [{"city": "Oslo", "days": 3, "note": "as soon as you can"}]
-        found.append(Shape("1,000 calls", tool, notation.calls(some * 1000), whole=25.0, calls=1000))
+        some: dict[str, Any] = {"city": "Oslo", "days": 3}
+        some["city"] += "o" * (100 - len(notation.calls([some])))
+        found.append(Shape("1,000 calls", tool, notation.calls([some] * 1000), whole=25.0, calls=1000))
     for tool in ("hermes", "openai", "gemma4", "qwen3_coder", "pythonic"):
         found += _typed(tool, 20.0 if tool == "pythonic" else 15.0)
     literals = NOTATIONS["pythonic"].calls([{f"k{n}": _LITERALS for n in range(1250)}])

@@ -15,12 +15,16 @@ from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, bare, quote
-from unbraid.syntax import MAX_DEPTH, WHITE, GemmaObject
+from unbraid.syntax import MAX_DEPTH, MAX_NAME, MAX_WHITE, WHITE, GemmaObject
 
 __all__ = ["read_gemma"]
 
 KEY = r"[^:{}\[\],<>]"
 BARE = re.compile(r"[^,{}\[\]()<]*")
+_CUT = rf"[{WHITE}]{{0,{MAX_WHITE}}},?[{WHITE}]{{0,{MAX_WHITE}}}"
+_WORD = r"[\w.+-]{0,64}"
+ITEM_CUT = re.compile(rf"{_CUT}{_WORD}\Z")
+MEMBER_CUT = re.compile(rf"{_CUT}(?:{KEY}{{1,64}}(?::[{WHITE}]{{0,{MAX_WHITE}}}{_WORD})?)?\Z")
 CLOSERS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -28,6 +32,19 @@ CLOSERS = {"{": "}", "(": ")", "[": "]"}
 def _lane(quote_marker: str) -> Lane:
     scan = scanner((quote_marker,))
     return Lane(re.compile(f"[{scan.first}{UNSAFE}]").search, scan.decided, escape)
+
+
+@lru_cache(maxsize=16)
+def _members(quote_marker: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Match an item or a closer, and a member or a closer.
+
+    The groups are a comma, a closer, a key, an opener, a quoted text and a word.
+    """
+    mark, first = re.escape(quote_marker), re.escape(quote_marker[0])
+    value = rf"(?:([{{\[])|{mark}([^{first}]*){mark}|([^,{{}}\[\]()<{WHITE}][^,{{}}\[\]()<]*)(?=[,}}\])]))"
+    begin = rf"[{WHITE}]*(,?)[{WHITE}]*(?:([}}\])])|"
+    key = rf"({KEY}{{1,{MAX_NAME}}}(?!{KEY})):[{WHITE}]*"
+    return re.compile(f"{begin}(){value})"), re.compile(f"{begin}{key}{value})")
 
 
 class Frame:
@@ -69,6 +86,7 @@ class GemmaReader:
         self.quote = quote_marker
         self.scan = scanner((quote_marker,))
         self.lane = _lane(quote_marker)
+        self.item, self.member_pattern = _members(quote_marker)
         self.stack: list[Frame] = []
         self.muted = -1
 
@@ -87,7 +105,13 @@ class GemmaReader:
         m = self.m
         self.open(opener, None)
         while self.stack:
+            self.whole_members()
+            if not self.stack:
+                break
             frame = self.stack[-1]
+            if not m.eof and (ITEM_CUT if frame.keys is None else MEMBER_CUT).match(m.buf, m.i):
+                yield
+                continue
             yield from m.white_run(WHITE, "arguments")
             char = yield from m.peek()
             if not char:
@@ -98,6 +122,83 @@ class GemmaReader:
                 yield from self.member(frame, char)
             else:
                 m.fail("broken_call", f", or {frame.closer}")
+
+    def whole_members(self) -> None:
+        """Read the members, items and closers that stand here whole, all at once; not in a repeated key."""
+        m = self.m
+        at = m.i
+        out: list[str] = []
+        while self.stack and self.muted < 0:
+            pattern = self.item if self.stack[-1].keys is None else self.member_pattern
+            found = pattern.match(m.buf, at)
+            if found is None or not self.step(found, out):
+                break
+            at = found.end()
+        if out:
+            m.args("".join(out))
+        m.take(at - m.i, "arguments")
+
+    def step(self, found: re.Match[str], out: list[str]) -> bool:
+        """Go on with a member, an item or a closer; False when it is not the usual one."""
+        frame = self.stack[-1]
+        comma, closer, key, opener, quoted, word = found.groups()
+        if closer:
+            if closer != frame.closer or (comma and frame.first):
+                return False
+            self.stack.pop()
+            out.append("]" if frame.keys is None else "}")
+            return True
+        if bool(comma) == frame.first or (opener and len(self.stack) >= MAX_DEPTH):
+            return False
+        if quoted is not None and not self.marks(found.start(5) - len(self.quote), found.end(5)):
+            return False
+        before = "" if frame.first else ", "
+        if frame.keys is None:
+            slot = frame.slot.item() if frame.slot else None
+        else:
+            key = key.strip(WHITE)
+            if not key or key in frame.keys:
+                return False
+            slot = self.slot_of(frame, key)
+            frame.keys.add(key)
+            before += f"{quote(key)}: "
+        frame.first = False
+        if opener:
+            self.stack.append(Frame(opener, slot))
+            out.append(before + opener)
+        elif quoted is not None:
+            out.append(
+                before + self.quoted_value(quoted, slot, found.start(5) - len(self.quote), found.end())
+            )
+        else:
+            out.append(before + self.bare_value(word.strip(WHITE), slot, found.end()))
+        return True
+
+    def marks(self, *places: int) -> bool:
+        """Whether the quote markers at these places of the buffer count."""
+        return all(self.m.is_marker(self.quote, place) for place in places)
+
+    def slot_of(self, frame: Frame, key: str) -> Slot | None:
+        """The type of a member."""
+        parent = frame.slot if len(self.stack) > 1 else self.m.typer()
+        return parent.property(key) if parent else None
+
+    def quoted_value(self, text: str, slot: Slot | None, start: int, end: int) -> str:
+        """The JSON text of a quoted value that stands at ``buf[start:end]``."""
+        if slot is None or takes_string(slot):
+            return quote(text)
+        value, code = slot.coerce_quoted(text)
+        if code is not None:
+            self.m.note(code, self.m.base + start, self.m.base + end, "a value of the parameter's type")
+        return value
+
+    def bare_value(self, text: str, slot: Slot | None, end: int) -> str:
+        """The JSON text of a bare word that ends at ``buf[end]``."""
+        value, code = slot.coerce_bare(text) if slot else (bare(text) or quote(text), None)
+        if code is not None:
+            place = self.m.base + end
+            self.m.note(code, place - len(text), place, "a value of the parameter's type")
+        return value
 
     def open(self, opener: str, slot: Slot | None) -> None:
         """Enter an object or a list."""
@@ -142,8 +243,7 @@ class GemmaReader:
                     self.muted = len(self.stack)
             frame.keys.add(key)
             before += f"{quote(key)}: "
-            parent = frame.slot if len(self.stack) > 1 else m.typer()
-            slot = parent.property(key) if parent else None
+            slot = self.slot_of(frame, key)
         yield from self.value(before, slot)
 
     def key(self) -> Generator[None, None, str]:
@@ -181,11 +281,7 @@ class GemmaReader:
             self.open(char, slot)
             return
         text = yield from self.bare()
-        start = m.at() - len(text)
-        json_text, code = slot.coerce_bare(text) if slot else (bare(text) or quote(text), None)
-        if code is not None:
-            m.note(code, start, m.at(), "a value of the parameter's type")
-        self.put(before + json_text)
+        self.put(before + self.bare_value(text, slot, m.i))
         self.unmute()
 
     def string(self, before: str, slot: Slot | None) -> Run:
