@@ -49,7 +49,9 @@ TOOLS: dict[str, dict[str, Any] | None] = {
     },
     "get_time": None,
     "list-files": _object(["path"], path={"type": "string"}, hidden={"type": "boolean"}),
-    "math.sqrt": _object(value={"type": "number", "minimum": 0, "maximum": 1000}),
+    "math.sqrt": _object(
+        value={"anyOf": [{"type": "integer", "minimum": 0, "maximum": 1000}, {"enum": [0.5, 2.25]}]}
+    ),
     "send": _object(
         to={
             "type": "array",
