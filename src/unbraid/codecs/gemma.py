@@ -146,7 +146,7 @@ class GemmaReader:
             if closer != frame.closer or (comma and frame.first):
                 return False
             self.stack.pop()
-            out.append("]" if frame.keys is None else "}")
+            out.append("}" if closer == ")" else closer)
             return True
         if bool(comma) == frame.first or (opener and len(self.stack) >= MAX_DEPTH):
             return False

@@ -93,7 +93,8 @@ class CallMachine(Recovery):
         except Cut:
             self.cut()
             outcome = "cut"
-        self.call = Call() if outcome != "cut" else self.call
+        if outcome == "broken":
+            self.call = Call()
         return outcome
 
     def begin_trial(self, white: str = "") -> None:

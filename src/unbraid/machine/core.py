@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from functools import lru_cache
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NoReturn
 
 from unbraid.errors import InvalidRequest
@@ -106,7 +106,7 @@ class Machine:
         self.pos = 0
         self.gives_spans = True
         self.spans: list[tuple[str, int, int | None]] = []
-        self.diagnostics: list[Diagnostic] = []
+        self.diagnostics: list[tuple[str, int, int, str, str]] = []
         self.reasoning_parts: list[str] = []
         self.content_parts: list[str] = []
         self.calls: list[Call] = []
@@ -219,7 +219,7 @@ class Machine:
             content="".join(content) or None,
             tool_calls=calls,
             finish_reason=reason,
-            diagnostics=sorted(diagnostics, key=lambda one: (one.start, one.end, one.code)),
+            diagnostics=[Diagnostic(*one) for one in sorted(diagnostics, key=itemgetter(1, 2, 0))],
             spans=span_list(spans, pos) if self.gives_spans else None,
         )
 
@@ -260,7 +260,7 @@ class Machine:
 
     def note(self, code: str, start: int, end: int, expected: str = "", hint: str = "") -> None:
         """Add a diagnostic."""
-        self.diagnostics.append(Diagnostic(code, start, end, expected, hint))
+        self.diagnostics.append((code, start, end, expected, hint))
 
     def is_marker(self, marker: str, at: int) -> bool | None:
         """Whether the marker at ``buf[at:]`` counts; None when its token id is not known yet."""

@@ -78,7 +78,7 @@ def read_id(m: Reader, part: Id) -> Run:
 
 def read_choice(m: Reader, part: Choice) -> Run:
     """Read the option that can begin with what stands here."""
-    options, width = _options(part)
+    options, width, expected = _options(part)
     while True:
         rest = m.buf[m.i : m.i + width]
         waiting = False
@@ -101,22 +101,23 @@ def read_choice(m: Reader, part: Choice) -> Run:
         if m.eof and (cut or not rest):
             raise Cut
         if not waiting:
-            raise Refuted("not_a_call", " or ".join(text for _, texts, _ in options for text in texts))
+            raise Refuted("not_a_call", expected)
         yield
 
 
 Options = list[tuple[tuple[Part, ...], tuple[str, ...], Name | None]]
-_KNOWN: dict[int, tuple[Choice, Options, int]] = {}
+_KNOWN: dict[int, tuple[Choice, Options, int, str]] = {}
 
 
-def _options(part: Choice) -> tuple[Options, int]:
-    """The options with what they may begin with, and the length of the longest beginning."""
+def _options(part: Choice) -> tuple[Options, int, str]:
+    """The options with what they may begin with, the length of the longest beginning, and all of them."""
     known = _KNOWN.get(id(part))
     if known is None or known[0] is not part:
         options = [(option, *_firsts(option)) for option in part.options]
-        width = max((len(text) for _, texts, _ in options for text in texts), default=1)
-        known = _KNOWN[id(part)] = (part, options, width)
-    return known[1], known[2]
+        beginnings = [text for _, texts, _ in options for text in texts]
+        width = max(map(len, beginnings), default=1)
+        known = _KNOWN[id(part)] = (part, options, width, " or ".join(beginnings))
+    return known[1:]
 
 
 def _firsts(option: tuple[Part, ...]) -> tuple[tuple[str, ...], Name | None]:

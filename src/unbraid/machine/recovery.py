@@ -17,7 +17,6 @@ class Recovery(Reader):
     def refuted(self, why: Refuted) -> None:
         """Give the text back, in place."""
         trial, self.trial = self.trial or [], None
-        self.call = Call()
         white = sum(len(text) for kind, text in trial if kind == "white")
         text = "".join(text for _, text in trial)
         if len(text) > white:
