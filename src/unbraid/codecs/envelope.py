@@ -25,10 +25,12 @@ def read_envelopes(m: Reader, part: Envelopes) -> Run:
     yield from expect(m, "[")
     m.take(1, "markup")
     while True:
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         yield from read_envelope(m, part.item)
-        yield from m.white_run(WHITE)
-        char = yield from m.peek()
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
         if not char:
             raise Cut
         if char not in ",]":
@@ -50,8 +52,9 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
         m.take(1, "markup")
     first = not seen_arguments
     while True:
-        yield from m.white_run(WHITE)
-        char = yield from m.peek()
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
         if char == "}":
             break
         if not char:
@@ -60,7 +63,8 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
             if char != ",":
                 m.fail("broken_json", ", or }")
             m.take(1, "markup")
-            yield from m.white_run(WHITE)
+            if m.blank_here():
+                yield from m.white_run(WHITE)
         first = False
         key = yield from read_key(m)
         if key in part.name and not m.call.announced and not m.call.name:
@@ -119,13 +123,16 @@ def read_key(m: Reader) -> Generator[None, None, str]:
     if found is not None:
         for n, text in enumerate(found.groups()):
             m.take(len(text), "framing" if n % 2 else "markup")
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         return found[1][1:-1]
     key = yield from read_string(m, "markup", 32)
-    yield from m.white_run(WHITE)
+    if m.blank_here():
+        yield from m.white_run(WHITE)
     yield from expect(m, ":")
     m.take(1, "markup")
-    yield from m.white_run(WHITE)
+    if m.blank_here():
+        yield from m.white_run(WHITE)
     return key
 
 

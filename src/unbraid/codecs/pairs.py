@@ -26,7 +26,8 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
     table = closers(part, m.rest, m.openers(), m.setup.dropped)
     seen = m.call.keys
     while True:
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         opener = yield from m.literal(part.open.spellings)
         if opener is None:
             break

@@ -46,6 +46,9 @@ ELEMENT = frozenset(("value", "first", "brace", "after"))
 CLOSABLE = ELEMENT - {"value"}
 _STRING = "|".join(f"{char}(?!{char}){body}{char}|{char}{char}(?!{char}|\\Z)" for char, body in BODY.items())
 TOKEN = re.compile(rf"[{WHITE}]*([\[\](){{}},:]|{_STRING}|[\w.+-]{{1,{MAX_NUMBER}}}(?![\w.+-]|\Z))[{WHITE}]*")
+WHOLE = re.compile(
+    rf"({KEY}{{1,{MAX_NAME}}})([{WHITE}]*)(=)([{WHITE}]*)({_STRING}|[\w.+-]{{1,{MAX_NUMBER}}})([{WHITE}]*)(,|(?=\)))"
+)
 SPACES = re.compile(f"[{WHITE}]*")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?").fullmatch
 WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
@@ -88,17 +91,20 @@ def read_python_calls(m: Reader, part: PythonCalls) -> Run:
     """Read a list of calls, each announced when its first keyword or its end is seen."""
     yield from expect(m, "[")
     while True:
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         yield from m.whole(HEAD, HEAD_CUT)
         name = yield from read_chars(m, NAME, "a function's name")
         if not (name[0].isalpha() or name[0] == "_"):
             raise Refuted("not_a_call", "a function's name")
         m.take(len(name), "name")
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         yield from expect(m, "(")
         yield from keywords(m, name)
-        yield from m.white_run(WHITE)
-        char = yield from m.peek()
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
         if not char:
             raise Cut
         if char not in ",]":
@@ -123,10 +129,13 @@ def keywords(m: Reader, name: str) -> Run:
     """Read ``KEY=VALUE, …`` up to and with the closing parenthesis."""
     seen = m.call.keys
     while True:
-        yield from m.white_run(WHITE)
-        char = yield from m.peek()
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
         if char == ")":
             break
+        if whole_keyword(m, name):
+            continue
         start = m.at()
         found = yield from m.whole(KEYWORD, KEYWORD_CUT)
         if found is not None:
@@ -136,12 +145,14 @@ def keywords(m: Reader, name: str) -> Run:
         else:
             key = yield from read_chars(m, KEY, "a keyword")
             m.take(len(key), "markup")
-            yield from m.white_run(WHITE)
+            if m.blank_here():
+                yield from m.white_run(WHITE)
             yield from expect(m, "=")
         if not m.call.announced:
             m.announce(name)
             m.args("{")
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         if key in seen:
             m.note("duplicate_key", start, m.at(), "each key once")
             yield from PythonValue(m, None).read("")
@@ -149,8 +160,9 @@ def keywords(m: Reader, name: str) -> Run:
             before = f"{', ' if seen else ''}{quote(key)}: "
             seen.add(key)
             yield from PythonValue(m, m.args).read(before)
-        yield from m.white_run(WHITE)
-        char = yield from m.peek()
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
         if char == ",":
             m.take(1, "markup")
         elif char != ")":
@@ -163,6 +175,28 @@ def keywords(m: Reader, name: str) -> Run:
     m.args("}")
     m.take(1, "markup")
     m.end_call(True)
+
+
+def whole_keyword(m: Reader, name: str) -> bool:
+    """Read a new keyword with a scalar at once, and the comma behind it, if all of it stands here."""
+    found = WHOLE.match(m.buf, m.i)
+    if found is None or found[1] in m.call.keys:
+        return False
+    value = element(found[5])
+    if value is None:
+        return False
+    for kind, text in zip(("markup", "framing", "markup"), found.groups(), strict=False):
+        m.take(len(text), kind)
+    if not m.call.announced:
+        m.announce(name)
+        m.args("{")
+    m.args(f"{', ' if m.call.keys else ''}{quote(found[1])}: {value}")
+    m.call.keys.add(found[1])
+    m.take(len(found[4]), "framing")
+    m.take(len(found[5]), "arguments")
+    m.take(len(found[6]), "framing")
+    m.take(len(found[7]), "markup")
+    return True
 
 
 class PythonValue:

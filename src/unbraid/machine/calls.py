@@ -323,6 +323,8 @@ class CallMachine(Recovery):
             for n, part in enumerate(parts):
                 if n < skip_to:
                     continue
+                if self.stands(part):
+                    continue
                 rest = parts[n + 1 :]
                 if isinstance(part, Lit):
                     skip = yield from self.read_lit(part, rest)
@@ -333,6 +335,18 @@ class CallMachine(Recovery):
                     self.rest = outer
         finally:
             self.rest = outer
+
+    def stands(self, part: Part) -> bool:
+        """Read a marker that stands here as it is mostly written, or no white space; False for the rest."""
+        if isinstance(part, Ws):
+            return not self.blank_here()
+        if not isinstance(part, Lit) or part.repeats or self.alignment is not None:
+            return False
+        marker = part.spellings[0]
+        if not self.buf.startswith(marker, self.i):
+            return False
+        self.take(len(marker), "markup")
+        return True
 
     def read_lit(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
         """Read a marker; returns how many of the parts behind it are to be skipped."""

@@ -32,6 +32,7 @@ from unbraid.machine.alignment import Alignment
 from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import Lane
 from unbraid.message import Diagnostic, Message, Span, ToolCall
+from unbraid.syntax import WHITE
 
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
@@ -355,6 +356,10 @@ class Machine:
             if found is not None or self.eof or cut.match(self.buf, self.i) is None:
                 return found
             yield
+
+    def blank_here(self) -> bool:
+        """Whether white space stands here, or may still come."""
+        return self.i >= len(self.buf) or self.buf[self.i] in WHITE
 
     def white_run(self, chars: str, kind: str = "framing") -> Run:
         """Consume a run of white space of any length."""
