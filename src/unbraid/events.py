@@ -73,7 +73,7 @@ class ToolCallArguments(_Slots):
 
 
 class ToolCallEnd(_Slots):
-    """A call is over. ``complete`` says whether its arguments are a whole JSON object."""
+    """A call is over. ``complete``: its end was proved, and its arguments are a whole JSON object."""
 
     __slots__ = ("complete", "index")
 

@@ -8,6 +8,7 @@ first character, and neither markers nor framing are thinking.
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -300,20 +301,19 @@ class Gate:
 
     def _read(self, ids: Sequence[int], carry: Carry, finish_reason: str) -> tuple[list[Any], list[int]]:
         """The spans of a whole output, and the character at which each token begins."""
-        pieces = [self._tokenizer.token_bytes(token_id) for token_id in ids]
-        text = b"".join(pieces).decode("utf-8", "surrogateescape")
-        message = self._parser(carry).parse(text, token_ids=ids, finish_reason=finish_reason)
-        places: dict[int, int] = {}
-        position = 0
-        for n, char in enumerate(text):
-            for byte in range(position, position + len(char.encode("utf-8", "surrogateescape"))):
-                places[byte] = n
-            position += len(char.encode("utf-8", "surrogateescape"))
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        pieces: list[str] = []
         begins: list[int] = []
-        position = 0
-        for piece in pieces:
-            begins.append(places.get(position, len(text)))
-            position += len(piece)
+        length = 0
+        for token_id in ids:
+            if self._tokenizer.is_special(token_id):
+                pieces.append(decoder.decode(b"", True))
+                length += len(pieces[-1])
+            begins.append(length)
+            pieces.append(decoder.decode(self._tokenizer.token_bytes(token_id)))
+            length += len(pieces[-1])
+        text = "".join(pieces) + decoder.decode(b"", True)
+        message = self._parser(carry).parse(text, token_ids=ids, finish_reason=finish_reason)
         return message.spans or [], begins
 
     def count_thinking(self, ids: Sequence[int], carry: Carry, finish_reason: str = "stop") -> int:

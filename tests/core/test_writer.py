@@ -307,7 +307,6 @@ REFUSED: list[tuple[Names, str, Message, str]] = [
     (("glm45", None), "closed", Message(None, "a<think>b"), "holds the marker <think>"),
     (("qwen3", None), "absent", Message(None, "a<|im_end|>b"), "holds the marker <|im_end|>"),
     ((None, "llama3_json"), "absent", Message(None, 'see\n{"a": 1}'), "begins as a call does"),
-    ((None, "llama3_json"), "absent", Message(None, "Hi", TWO[1:]), "begin a line"),
     ((None, "llama3_json"), "absent", Message(None, None, [call("{}", "g")]), "declared"),
     ((None, "hermes"), "absent", Message(None, None, [call("[1]")]), "JSON object"),
     ((None, "hermes"), "absent", Message(None, None, [call('{"a": ' + "[" * 600 + "]" * 600 + "}")]), "512"),

@@ -32,7 +32,7 @@ class Alignment:
         self._known = markers
         self._special = frozenset(markers.values())
         self._queue: list[int] = []
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.covered = 0
         self.starts: dict[int, int] = {}
 

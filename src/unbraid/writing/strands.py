@@ -41,7 +41,7 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
     ``after`` is the framing in front of it; ``end`` is the turn's end.
     """
     half, tools, compiled = pair.reasoning, pair.tools, pair.setup
-    if (calls or end) and not text.strip(WHITE):
+    if (calls or end) and not text.strip():
         raise fail("content", "white space that stands alone is framing")
     if after.any and text[0] in after.chars:
         raise fail("content", "white space at its beginning is framing")
