@@ -79,10 +79,10 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> int:
+def _pairs(pairs: list[tuple[str, Any]]) -> list[Any]:
     if len({key for key, _ in pairs}) != len(pairs):
         raise ValueError("duplicate keys")
-    return 0
+    return [value for _, value in pairs]
 
 
 _DECODER = json.JSONDecoder(
@@ -93,12 +93,22 @@ _DECODER = json.JSONDecoder(
 def whole_object(text: str, start: int) -> int | None:
     """The end of a valid JSON object that stands whole at ``start``, or None."""
     try:
-        _, end = _DECODER.raw_decode(text, start)
+        lists, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    if text.count("{", start, end) + text.count("[", start, end) > MAX_DEPTH:
+    if text.count("{", start, end) + text.count("[", start, end) > MAX_DEPTH and _too_deep(lists):
         return None
     return end
+
+
+def _too_deep(lists: list[Any]) -> bool:
+    """Whether lists are nested deeper than is read."""
+    level = [lists]
+    for _ in range(MAX_DEPTH):
+        level = [inner for one in level for inner in one if type(inner) is list]
+        if not level:
+            return False
+    return True
 
 
 def read_json(m: Reader, part: Json) -> Run:

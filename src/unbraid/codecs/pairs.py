@@ -60,9 +60,11 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
     key = key.strip(WHITE)
     if key in seen or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
-    m.take(found.end(2) - m.i, "markup")
-    for piece, between in zip(part.middle, middle, strict=True):
-        m.take(len(between), "markup" if isinstance(piece, Lit) else "framing")
+    for n, piece in enumerate(part.middle, 3):
+        if not isinstance(piece, Lit) and middle[n - 3]:
+            m.take(found.start(n) - m.i, "markup")
+            m.take(len(middle[n - 3]), "framing")
+    m.take(found.start(len(middle) + 3) - m.i, "markup")
     m.take(len(pad), "framing")
     start = m.at()
     m.take(len(text), "arguments")
