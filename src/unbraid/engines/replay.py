@@ -27,8 +27,8 @@ class Recording:
     """One output as it comes: its text in one string or in pieces, and how it ends.
 
     A single string is cut into its tokens; pieces come as they are, but for tokens that
-    a cut runs through. ``delay`` are seconds before each piece; ``fault`` is raised behind the last one, in place of
-    the end. ``ids`` False leaves the token ids out.
+    a cut runs through. ``delay`` are seconds before each piece; ``fault`` is raised
+    behind the last one, in place of the end. ``ids`` False leaves the token ids out.
     """
 
     text: str | Sequence[str]
