@@ -147,38 +147,35 @@ class Machine:
         return self.slow(text)
 
     def slow(self, text: str) -> list[Event]:
-        """Take a piece that needs a decision."""
+        """Take a piece that needs a thought: the lane's, or the generator's decision."""
         if self.finished:
             raise InvalidRequest("the stream is finished: start a new one with parser.stream()", param="text")
         if not isinstance(text, str):
             raise InvalidRequest(f"text must be a string, not {type(text).__name__}", param="text")
-        self.base += self.i
-        self.buf = self.buf[self.i :] + text
-        self.i = 0
+        i = self.i
+        self.base += i
+        self.buf = buf = self.buf[i:] + text
         lane = self.lane
         if lane is not None:
-            stop = lane.near(self.buf)
+            stop = lane.near(buf)
             if stop is not None:
-                return self.pass_near(lane, stop)
+                self.i = stop
+                self.pos += stop
+                self.look = lane.look if stop == len(buf) else None
+                text = buf[:stop]
+                if lane.encode is not None:
+                    text = lane.encode(text)
+                if not text:
+                    return []
+                self.lane_parts.append(text)
+                index = self.lane_index
+                return [self.lane_event(text) if index < 0 else ToolCallArguments(index, text)]
             self.lane = self.look = None
+        self.i = 0
         if self.drafting:
             self.draft_text.append(text)
         next(self.generator, None)
         return self.given()
-
-    def pass_near(self, lane: Lane, stop: int) -> list[Event]:
-        """Give out the text that is decided, ``stop`` characters; the rest is held in the buffer."""
-        text = self.buf[:stop]
-        self.i = stop
-        self.pos += stop
-        self.look = lane.look if stop == len(self.buf) else None
-        if lane.encode is not None:
-            text = lane.encode(text)
-        if not text:
-            return []
-        self.lane_parts.append(text)
-        index = self.lane_index
-        return [self.lane_event(text) if index < 0 else ToolCallArguments(index, text)]
 
     def given(self) -> list[Event]:
         """The events since the last call."""
