@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.constraining import constraints, gates
 from benchmarks.report import Figure, Report, Table
 from benchmarks.shapes import JSON_FORMATS, NOTATIONS, TEXTS, Shape, body, shapes
 from benchmarks.timing import least, per_delta, steps
@@ -115,7 +116,9 @@ def measured(shape: Shape) -> tuple[str | Figure, ...]:
 def start_up() -> Table:
     """The time to import the library, to make a parser and a stream."""
     table = Table("Start", "Target: import 30 ms.", ("what", "time"))
-    table.rows.append(("import unbraid, ms", Figure(import_time() * 1e3, 1, 30.0)))
+    table.rows.append(("import unbraid, ms", Figure(import_time("import unbraid") * 1e3, 1, 30.0)))
+    first = import_time("from unbraid import Parser; Parser('qwen3', 'qwen3_coder')")
+    table.rows.append(("import unbraid and make the first parser, ms", Figure(first * 1e3, 1)))
     parser = Parser("qwen3", "qwen3_coder")
     making = least(lambda: [Parser("qwen3", "qwen3_coder") for _ in range(100)]) * 1e4
     table.rows.append(("a parser, µs", Figure(making, 1)))
@@ -123,9 +126,9 @@ def start_up() -> Table:
     return table
 
 
-def import_time() -> float:
-    """Seconds to import the library in a fresh interpreter, its bytecode compiled as it is when installed."""
-    code = "from time import thread_time as t; s = t(); import unbraid; print(t() - s)"
+def import_time(statement: str) -> float:
+    """Seconds for a statement in a fresh interpreter, with bytecode as it is when installed."""
+    code = f"from time import thread_time as t; s = t(); {statement}; print(t() - s)"
     with TemporaryDirectory() as cache:
         settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         settings["PYTHONPYCACHEPREFIX"] = cache
@@ -134,7 +137,13 @@ def import_time() -> float:
     return min(float(one.stdout) for one in runs)
 
 
-SECTIONS: dict[str, Callable[[], Table]] = {"strings": strings, "shapes": others, "start": start_up}
+SECTIONS: dict[str, Callable[[], Table]] = {
+    "strings": strings,
+    "shapes": others,
+    "gate": gates,
+    "constraints": constraints,
+    "start": start_up,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -55,7 +55,7 @@ class Frame:
     def __init__(self, opener: str, slot: Slot | None) -> None:
         self.closer = CLOSERS[opener]
         self.slot = slot
-        self.keys: Keys | None = None if opener == "[" else Keys()
+        self.keys: Keys | set[str] | None = None if opener == "[" else set()
         self.first = True
 
 
@@ -128,29 +128,34 @@ class GemmaReader:
         m = self.m
         at = m.i
         out: list[str] = []
-        while self.stack and self.muted < 0:
-            pattern = self.item if self.stack[-1].keys is None else self.member_pattern
-            found = pattern.match(m.buf, at)
-            if found is None or not self.step(found, out):
+        while self.stack and self.muted < 0 and at < len(m.buf):
+            frame = self.stack[-1]
+            found = (self.item if frame.keys is None else self.member_pattern).match(m.buf, at)
+            if found is None:
+                break
+            closer = found[2]
+            if closer:
+                if closer != frame.closer or (found[1] and frame.first):
+                    break
+                self.stack.pop()
+                out.append("}" if closer == ")" else closer)
+            elif not self.step(frame, found, out):
                 break
             at = found.end()
         if out:
             m.args("".join(out))
         m.take(at - m.i, "arguments")
 
-    def step(self, found: re.Match[str], out: list[str]) -> bool:
-        """Go on with a member, an item or a closer; False when it is not the usual one."""
-        frame = self.stack[-1]
-        comma, closer, key, opener, quoted, word = found.groups()
-        if closer:
-            if closer != frame.closer or (comma and frame.first):
-                return False
-            self.stack.pop()
-            out.append("}" if closer == ")" else closer)
-            return True
+    def step(self, frame: Frame, found: re.Match[str], out: list[str]) -> bool:
+        """Go on with a member or an item; False when it is not the usual one."""
+        comma, _, key, opener, quoted, word = found.groups()
         if bool(comma) == frame.first or (opener and len(self.stack) >= MAX_DEPTH):
             return False
-        if quoted is not None and not self.marks(found.start(5) - len(self.quote), found.end(5)):
+        if (
+            quoted is not None
+            and self.m.alignment
+            and not self.marks(found.start(5) - len(self.quote), found.end(5))
+        ):
             return False
         before = "" if frame.first else ", "
         if frame.keys is None:
