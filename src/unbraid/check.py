@@ -53,7 +53,7 @@ def check_tokenizer(
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
     """
     found: list[Finding] = []
-    for half in dict.fromkeys(one for one in halves(reasoning_parser, tool_parser) if one is not None):
+    for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
         required = _required(half)
         for marker in _markers(half):
             if marker.special and all(tokenizer.token_id(one) is None for one in marker.spellings):

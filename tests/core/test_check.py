@@ -120,3 +120,10 @@ def test_names_are_checked() -> None:
         check_template("nothing", None, "")
     with pytest.raises(IncompatiblePair):
         check_tokenizer("qwen3", "openai", table())
+
+
+def test_a_channel_format_is_checked_too() -> None:
+    """Both names of a channel format are one declaration, and each missing marker is one finding."""
+    findings = check_tokenizer("openai_gptoss", "openai", TokenTable({1: "<|start|>"}, {1}))
+    assert {finding.marker for finding in findings} >= {"<|channel|>", "<|message|>"}
+    assert "<|start|>" not in {finding.marker for finding in findings}

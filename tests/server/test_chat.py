@@ -574,22 +574,6 @@ def test_a_constraint_holds_from_the_first_token() -> None:
         assert bool(state) == ("259" in constraint.grammar)
 
 
-def test_every_version_of_the_grammar_engine_reads_the_layout_alike() -> None:
-    engine = replay(CALL, **GRAMMAR)
-
-    async def run() -> None:
-        async with raw(engine) as http:
-            body = {"messages": USER, "tools": [WEATHER], "tool_choice": "required", **NOT_THINKING}
-            await http.post("/v1/chat/completions", json=body)
-
-    asyncio.run(run())
-    grammar = engine.requests[0].constraint.grammar
-    assert (
-        '"x-guidance": {"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "}'
-        in grammar
-    )
-    assert "?" not in grammar.partition('"x-guidance"')[2].partition("}")[0]
-
 
 @pytest.mark.parametrize(("level", "constrained"), [(None, False), ("auto", False), ("function", True)])
 def test_strict_levels(level: str | None, constrained: bool) -> None:

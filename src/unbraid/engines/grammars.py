@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.errors import EngineError, Unsupported
 
-__all__ = ["Grammars", "Replay", "json_schema_grammar"]
+__all__ = ["Grammars", "Replay", "fixed_layout", "json_schema_grammar"]
 
 
 class _Vocabulary:
@@ -113,15 +115,25 @@ class Replay:
         return f"token {token_id} ({text!r}) at place {self._place} is not allowed by the grammar"
 
 
+LAYOUT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_LAYOUT = re.compile(r'"x-guidance": \{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
+
+
+def fixed_layout(grammar: str) -> str:
+    """A Lark grammar whose JSON has one layout.
+
+    llama.cpp carries an older llguidance, which takes separators for plain text and
+    knows no pattern of white space; this layout every version reads alike.
+    """
+    return _LAYOUT.sub(lambda _: f'"x-guidance": {json.dumps(LAYOUT)}', grammar)
+
+
 def json_schema_grammar(schema: str) -> str:
     """The Lark grammar of JSON text valid for ``schema`` (JSON text), in one fixed layout."""
-    import json
-
-    layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
     try:
         value = json.loads(schema)
     except ValueError as error:
         raise Unsupported(f"the schema is no JSON: {error}", param="constraint") from error
     if not isinstance(value, dict):
         value = {"allOf": [value]}
-    return "start: %json " + json.dumps({"x-guidance": layout, **value})
+    return "start: %json " + json.dumps({"x-guidance": LAYOUT, **value})

@@ -14,7 +14,7 @@ import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Dialect, Generation, Sampling, TokenLogprob
 from unbraid.engines.gguf import GGUFTokenizer
-from unbraid.engines.grammars import Grammars, Replay, json_schema_grammar
+from unbraid.engines.grammars import Grammars, Replay, fixed_layout, json_schema_grammar
 from unbraid.engines.server_tokenizer import ServerTokenizer, token_list, tokenize_body
 from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, translated
 from unbraid.engines.stream import Assembler, StopFilter
@@ -185,6 +185,7 @@ class LlamaCppEngine:
         lark = constraint.grammar
         if constraint.dialect == "json_schema":
             lark = json_schema_grammar(lark)
+        lark = fixed_layout(lark)
         self._grammars.validate(lark)
         return {"grammar": _HEADER + lark}, self._grammars.replay(lark)
 

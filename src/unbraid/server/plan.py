@@ -6,7 +6,6 @@ Everything that can be refused without generating is refused here.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -28,8 +27,6 @@ MAX_WHITE = 8
 """White space in a row that a grammar allows; formats write two characters at most."""
 
 ThinkingState = Literal["open", "closed", "optional", "off"]
-FIXED_LAYOUT = '{"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "}'
-_LAYOUT = re.compile(r'"x-guidance": \{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
 
 
 @dataclass(frozen=True)
@@ -211,7 +208,7 @@ def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
     """A constraint in a dialect of the engine."""
     dialects = engine.capabilities.dialects
     if "llguidance" in dialects:
-        return Constraint("llguidance", _fixed_layout(constraint.lark()))
+        return Constraint("llguidance", constraint.lark())
     if "structural_tag" in dialects:
         return Constraint("structural_tag", json.dumps(constraint.structural_tag()))
     can = f"only {', '.join(dialects)}" if dialects else "none"
@@ -220,15 +217,6 @@ def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
         "use tool_choice auto without strict tools and without response_format, or an engine with llguidance",
         param="response_format" if ask.tools.choice == "none" else "tool_choice",
     )
-
-
-def _fixed_layout(grammar: str) -> str:
-    """A grammar whose JSON has one layout.
-
-    Engines carry llguidance in different versions, which read other layouts differently
-    (older ones take separators for plain text and know no pattern of white space).
-    """
-    return _LAYOUT.sub(lambda _: f'"x-guidance": {FIXED_LAYOUT}', grammar)
 
 
 # -- thinking budget ----------------------------------------------------------
