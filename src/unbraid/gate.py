@@ -182,7 +182,9 @@ class Gate:
             starts.append((position, carry.tokens + n, token_id))
             position += len(piece)
         data = carry.tail + b"".join(pieces)
-        state = replace(carry, tokens=carry.tokens + len(ids), length=position, tail=data, starts=tuple(starts))
+        state = replace(
+            carry, tokens=carry.tokens + len(ids), length=position, tail=data, starts=tuple(starts)
+        )
         if self._channels is not None:
             return self._channel_end(state, self._channels)
         if state.phase == "absent":
@@ -324,7 +326,7 @@ class Gate:
         count = 0
         for begin in begins:
             index = bisect_left(starts, begin + 1) - 1
-            count += 0 <= index and kinds[index] == "reasoning"
+            count += index >= 0 and kinds[index] == "reasoning"
         return count
 
     def content_ids(self, ids: Sequence[int], carry: Carry, finish_reason: str = "stop") -> list[int]:

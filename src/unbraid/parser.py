@@ -252,7 +252,11 @@ class Parser:
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:
             return {}
-        texts = (spelling for one in _markers(self._reasoning, self._tools, self._channels) for spelling in one.spellings)
+        texts = (
+            spelling
+            for one in _markers(self._reasoning, self._tools, self._channels)
+            for spelling in one.spellings
+        )
         ids = {text: tokenizer.token_id(text) for text in texts}
         return {text: token_id for text, token_id in ids.items() if token_id is not None}
 
@@ -321,9 +325,7 @@ def halves(
     return reasoning, tools, None
 
 
-def _markers(
-    reasoning: Reasoning | None, tools: Tools | None, channels: Channels | None
-) -> list[Lit]:
+def _markers(reasoning: Reasoning | None, tools: Tools | None, channels: Channels | None) -> list[Lit]:
     """Every marker of a pair, turn ends included."""
     found: list[Lit] = []
     if channels:

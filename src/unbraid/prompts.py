@@ -43,7 +43,9 @@ def prompt_text(prompt: str | Sequence[int], tokenizer: Tokenizer | None) -> str
 
 def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
     """How ``prompt`` leaves the thinking of this format."""
-    turn = prompt[max((prompt.rfind(mark) + len(mark) for mark in reasoning.turns if mark in prompt), default=0) :]
+    turn = prompt[
+        max((prompt.rfind(mark) + len(mark) for mark in reasoning.turns if mark in prompt), default=0) :
+    ]
     opened, opener = _last(turn, reasoning.open.spellings)
     closed, closer = _last(turn, reasoning.close.spellings)
     if opened < 0 and closed < 0:

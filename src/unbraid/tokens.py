@@ -42,7 +42,9 @@ class TokenTable:
             for token_id, piece in pieces.items()
         }
         self._special = frozenset(special)
-        self._by_text = {self._bytes[token_id].decode("utf-8", "replace"): token_id for token_id in self._special}
+        self._by_text = {
+            self._bytes[token_id].decode("utf-8", "replace"): token_id for token_id in self._special
+        }
         self._ordinary: dict[bytes, int] = {}
         for token_id, piece in self._bytes.items():
             if token_id not in self._special:

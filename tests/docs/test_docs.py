@@ -50,7 +50,14 @@ class _Engine:
 @pytest.fixture
 def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registry that forgets what a page registers."""
-    for name in ("TOOL_PARSERS", "TOOL_ALIASES", "REASONING_PARSERS", "REASONING_ALIASES", "_tools", "_reasoning"):
+    for name in (
+        "TOOL_PARSERS",
+        "TOOL_ALIASES",
+        "REASONING_PARSERS",
+        "REASONING_ALIASES",
+        "_tools",
+        "_reasoning",
+    ):
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
 
 

@@ -574,7 +574,6 @@ def test_a_constraint_holds_from_the_first_token() -> None:
         assert bool(state) == ("259" in constraint.grammar)
 
 
-
 @pytest.mark.parametrize(("level", "constrained"), [(None, False), ("auto", False), ("function", True)])
 def test_strict_levels(level: str | None, constrained: bool) -> None:
     engine = replay(CALL, **GRAMMAR)

@@ -32,10 +32,15 @@ def run(args: argparse.Namespace) -> int:
     for name, half in formats.items():
         flags = [
             flag
-            for flag, known in (("--reasoning-parser", reasoning_names()), ("--tool-call-parser", tool_names()))
+            for flag, known in (
+                ("--reasoning-parser", reasoning_names()),
+                ("--tool-call-parser", tool_names()),
+            )
             if name in known
         ]
         print(f"{name:<16} {' '.join(flags)}")
-        models = sorted({model for part in half.values() if isinstance(part, dict) for model in part["models"]})
+        models = sorted(
+            {model for part in half.values() if isinstance(part, dict) for model in part["models"]}
+        )
         print(f"{'':<16} {', '.join(models)}")
     return 0

@@ -19,13 +19,15 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "grammar",
         help="print the grammar for tools and a tool_choice",
-        description="Print what constrains a generation: thinking and calls in one grammar, enforced from the "
-        "first token.",
+        description="Print what constrains a generation: thinking and calls in one grammar, enforced from "
+        "the first token.",
     )
     parser.add_argument("name", help="the tool parser's name")
     parser.add_argument("--reasoning-parser", metavar="NAME")
     parser.add_argument("--tools", metavar="FILE", required=True, help="tools in OpenAI's shape, as JSON")
-    parser.add_argument("--tool-choice", metavar="CHOICE", default="required", help="auto, required or a name")
+    parser.add_argument(
+        "--tool-choice", metavar="CHOICE", default="required", help="auto, required or a name"
+    )
     parser.add_argument(
         "--thinking",
         choices=("open", "output", "optional", "off", "closed"),

@@ -30,14 +30,20 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--tool-parser", "--tool-call-parser", metavar="NAME")
     parser.add_argument("--reasoning-parser", metavar="NAME")
     parser.add_argument("--tools", metavar="FILE", help="tools in OpenAI's shape, as JSON")
-    parser.add_argument("--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name")
+    parser.add_argument(
+        "--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name"
+    )
     parser.add_argument("--chat-template-kwargs", metavar="JSON", type=json.loads)
     parser.add_argument("--prompt", metavar="FILE", help="the rendered prompt: it decides the start state")
     parser.add_argument("--arguments", choices=("incremental", "complete"), default="incremental")
     parser.add_argument("--unknown-tools", choices=("forward", "text"), default="forward")
     parser.add_argument("--finish-reason", default="stop", help="the engine's: stop or length")
-    parser.add_argument("--chunks", default="0", metavar="token|char|N", help="feed pieces instead of the whole")
-    parser.add_argument("--trace", action="store_true", help="print every event as it comes, on standard error")
+    parser.add_argument(
+        "--chunks", default="0", metavar="token|char|N", help="feed pieces instead of the whole"
+    )
+    parser.add_argument(
+        "--trace", action="store_true", help="print every event as it comes, on standard error"
+    )
     parser.add_argument("--spans", action="store_true", help="print how each stretch of the output was read")
     parser.add_argument("--jsonl", action="store_true", help="read one case a line, print one result a line")
 

@@ -99,7 +99,9 @@ def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = 
         raise InvalidRequest(f"{name!r} must be Tools, Reasoning or Channels, not {type(half).__name__}")
     taken = (reasoning and name in reasoning_names()) or (tools and name in tool_names())
     if taken and not override:
-        raise InvalidRequest(f"the name {name!r} is taken: choose another, or pass override=True", param="name")
+        raise InvalidRequest(
+            f"the name {name!r} is taken: choose another, or pass override=True", param="name"
+        )
     if isinstance(half, (Tools, Channels)):
         TOOL_PARSERS[name] = ("", name)
         TOOL_ALIASES.pop(name, None)

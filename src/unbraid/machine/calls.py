@@ -204,29 +204,8 @@ class CallMachine(Recovery):
 
     def noise(self) -> Generator[None, None, str | None]:
         """Consume text between calls up to a marker, which is returned; None at the end."""
-        scan = self.setup.inside
-        pieces: list[str] = []
-        marker: str | None = None
-        at = self.i
-        while True:
-            found = scan.search(self.buf, at)
-            stop = found.start() if found else len(self.buf)
-            counts: bool | None = None
-            if found is not None and found.group() in scan.markers:
-                counts = self.is_marker(found.group(), stop)
-            if counts is False:
-                at = stop + 1
-                continue
-            pieces.append(self.buf[self.i : stop])
-            self.i = stop
-            if counts:
-                marker = found.group() if found else None
-                break
-            if self.eof:
-                break
-            yield
-            at = self.i
-        self.hold_noise("".join(pieces))
+        text, marker = yield from self.collect(self.setup.inside, self.is_marker)
+        self.hold_noise(text)
         return marker
 
     def hold_noise(self, text: str) -> None:

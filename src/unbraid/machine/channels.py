@@ -167,24 +167,9 @@ class ChannelMachine(CallMachine):
     def between(self) -> Run:
         """Behind a body: skip to the next message. Text there is in no strand."""
         scan = scanner((self.channels.start.text, self.channels.channel.text))
-        pieces: list[str] = []
-        at = self.i
-        while True:
-            found = scan.search(self.buf, at)
-            stop = found.start() if found else len(self.buf)
-            counts: bool | None = None
-            if found is not None and found.group() in scan.markers:
-                counts = self.is_marker(found.group(), stop)
-            if counts is False or (found is not None and not counts and self.eof):
-                at = stop + 1
-                continue
-            pieces.append(self.buf[self.i : stop])
-            self.i = stop
-            if counts or self.eof:
-                break
-            yield
-            at = self.i
-        text = "".join(pieces)
+        text, marker = yield from self.collect(scan, self.is_marker)
+        if marker is None:
+            text += self.remainder()
         if text.strip():
             self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
         self.mark("noise" if text.strip() else "framing", len(text))
@@ -340,29 +325,11 @@ class ChannelMachine(CallMachine):
     def skip_body(self, route: Route, kind: str) -> Run:
         """Consume what stands between a call's end and its message's."""
         scan = self.body_scan(route)
-        pieces: list[str] = []
-        marker = ""
-        at = self.i
-        while True:
-            found = scan.search(self.buf, at)
-            stop = found.start() if found else len(self.buf)
-            ends: bool | None = None
-            if found is not None and found.group() in scan.markers:
-                ends = self.ends_body(found.group(), stop, route)
-            if ends is False or (found is not None and ends is None and self.eof):
-                at = stop + 1
-                continue
-            pieces.append(self.buf[self.i : stop])
-            self.i = stop
-            if ends and found is not None:
-                marker = found.group()
-            if ends or self.eof:
-                break
-            yield
-            at = self.i
-        text = "".join(pieces)
+        text, marker = yield from self.collect(scan, lambda one, at: self.ends_body(one, at, route))
+        if marker is None:
+            text += self.remainder()
         self.mark(kind if text.strip() else "framing", len(text))
-        self.end_of_body(marker)
+        self.end_of_body(marker or "")
 
 
 def header_prefix(channels: Channels, prompt: str | None) -> str:

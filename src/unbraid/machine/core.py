@@ -32,7 +32,6 @@ from unbraid.machine.alignment import Alignment
 from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import Lane
 from unbraid.message import Diagnostic, Message, Span, ToolCall
-from unbraid.syntax import WHITE
 
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
@@ -327,85 +326,6 @@ class Machine:
         call = self.call
         if call.announced and not call.dropped and self.spans and self.spans[-1][0] == "arguments":
             self.set_lane(lane, ContentDelta, call.parts, call.index)
-
-    # -- waiting --------------------------------------------------------------
-
-    def more(self) -> Run:
-        """Wait for text; raises Cut at the end of the output."""
-        if self.eof:
-            raise Cut
-        yield
-        if self.eof and self.i >= len(self.buf):
-            raise Cut
-
-    def peek(self, length: int = 1) -> Generator[None, None, str]:
-        """The next ``length`` characters, fewer only at the end of the output."""
-        while len(self.buf) - self.i < length and not self.eof:
-            yield
-        return self.buf[self.i : self.i + length]
-
-    def whole(
-        self, pattern: re.Pattern[str], cut: re.Pattern[str]
-    ) -> Generator[None, None, re.Match[str] | None]:
-        """Wait until ``pattern`` matches, as long as ``cut`` matches what stands here."""
-        while True:
-            found = pattern.match(self.buf, self.i)
-            if found is not None or self.eof or cut.match(self.buf, self.i) is None:
-                return found
-            yield
-
-    def blank_here(self) -> bool:
-        """Whether white space stands here, or may still come."""
-        return self.i >= len(self.buf) or self.buf[self.i] in WHITE
-
-    def white_run(self, chars: str, kind: str = "framing") -> Run:
-        """Consume a run of white space of any length."""
-        while True:
-            if self.i < len(self.buf) and self.buf[self.i] not in chars:
-                return
-            found = run_of(chars).match(self.buf, self.i)
-            assert found is not None
-            self.take(found.end() - self.i, kind)
-            if self.i < len(self.buf) or self.eof:
-                return
-            yield
-
-    def upto(self, text: str, kind: str) -> Run:
-        """Consume as much of the beginning of ``text`` as stands here."""
-        done = 0
-        while done < len(text):
-            if self.i >= len(self.buf):
-                if self.eof:
-                    return
-                yield
-                continue
-            if self.buf[self.i] != text[done]:
-                return
-            self.take(1, kind)
-            done += 1
-
-    def literal(self, spellings: tuple[str, ...]) -> Generator[None, None, str | None]:
-        """Which spelling stands here (not consumed), or None."""
-        while True:
-            for spelling in spellings:
-                if self.buf.startswith(spelling, self.i):
-                    counts = self.is_marker(spelling, self.i)
-                    if counts is None:
-                        break
-                    if counts:
-                        return spelling
-            else:
-                left = len(self.buf) - self.i
-                partial = any(left < len(one) and one.startswith(self.buf[self.i :]) for one in spellings)
-                if self.eof and partial:
-                    self.cut_place = self.at()
-                if self.eof or not partial:
-                    return None
-            yield
-
-    def is_cut(self) -> bool:
-        """Whether the output ends here in a beginning of what was looked for."""
-        return self.eof and self.cut_place == self.at() and self.i < len(self.buf)
 
     # -- calls ----------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unbraid.machine.core import Machine, Run
+from unbraid.machine.core import Run
+from unbraid.machine.primitives import Primitives
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
 from unbraid.schema import Typer
@@ -11,7 +12,7 @@ from unbraid.syntax import Part
 __all__ = ["Reader"]
 
 
-class Reader(Machine):
+class Reader(Primitives):
     """A machine that can announce calls; ``CallMachine`` says how.
 
     ``rest`` are the parts behind the one that is being read, ``white`` is white space
