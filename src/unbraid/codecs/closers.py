@@ -18,7 +18,7 @@ __all__ = ["Closers", "closers"]
 class Closers:
     """The texts that may end a value, and what must follow each for it to count.
 
-    ``consumed`` are the value's own closers, the others end it without being
+    ``consumed`` are the value's own closers (``own`` the written one), the others end it without being
     read. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
     value through. ``pair`` matches a usual pair up to its closer, its groups being
     the opener, the key, the parts between, the pad and the value.
@@ -30,6 +30,7 @@ class Closers:
     key_openers: frozenset[str]
     key_char: re.Pattern[str]
     consumed: frozenset[str]
+    own: str
     after: tuple[str, ...]
 
     @cached_property
@@ -135,5 +136,6 @@ def closers(
         key_openers=frozenset(key_openers),
         key_char=re.compile(part.key_chars),
         consumed=frozenset(own),
+        own=part.close.text,
         after=(*behind, *openers),
     )

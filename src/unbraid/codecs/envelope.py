@@ -9,9 +9,9 @@ from functools import lru_cache
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, Lit
 
-__all__ = ["read_envelope", "read_envelopes"]
+__all__ = ["read_envelopes", "read_tagged"]
 
 
 KEY = re.compile(rf'("[^"\\\x00-\x1f]{{0,32}}")([{WHITE}]*)(:)([{WHITE}]*)')
@@ -39,6 +39,17 @@ def read_envelopes(m: Reader, part: Envelopes) -> Run:
         if char == "]":
             return
         m.next_call()
+
+
+def read_tagged(m: Reader, part: Envelope) -> Run:
+    """Read the envelope of a call; in front of a closer, further ones are calls too."""
+    yield from read_envelope(m, part)
+    while any(isinstance(one, Lit) for one in m.rest):
+        yield from m.white_run(WHITE)
+        if (yield from m.peek()) != "{":
+            return
+        m.next_call()
+        yield from read_envelope(m, part)
 
 
 def read_envelope(m: Reader, part: Envelope) -> Run:

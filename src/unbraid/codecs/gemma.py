@@ -19,7 +19,7 @@ from unbraid.syntax import MAX_DEPTH, MAX_NAME, MAX_WHITE, WHITE, GemmaObject
 
 __all__ = ["read_gemma"]
 
-KEY = r"[^:{}\[\],<>]"
+KEY = r"[^:{}\[\],<>\"]"
 BARE = re.compile(r"[^,{}\[\]()<]*")
 _CUT = rf"[{WHITE}]{{0,{MAX_WHITE}}},?[{WHITE}]{{0,{MAX_WHITE}}}"
 _WORD = r"[\w.+-]{0,64}"

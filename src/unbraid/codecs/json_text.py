@@ -130,7 +130,7 @@ def read_json(m: Reader, part: Json) -> Run:
 def nothing_here(m: Reader) -> Run:
     """No arguments at all: right only where the template goes on at once."""
     following = tuple(text for text, marked in first_literals(m.rest) if marked)
-    spelling = (yield from m.literal((*following, *m.openers()))) if following else None
+    spelling = yield from m.literal((*following, *m.openers()))
     if spelling is None:
         m.fail("not_a_call", "a JSON object")
     m.announce(m.call.name)

@@ -158,6 +158,7 @@ def raw(m: Reader, table: Closers, put: Callable[[str], None], kind: str, *, lan
                 m.take(len(closer), "markup")
             else:
                 m.take(len(closer) - len(closer.lstrip(WHITE)), "framing")
+                m.note("missing_marker", m.at(), m.at(), table.own)
             return
         if m.eof:
             raise Cut

@@ -25,7 +25,27 @@ class Alignment:
     text until the first ids arrive.
     """
 
-    __slots__ = ("_decoder", "_known", "_queue", "_special", "_tokenizer", "covered", "starts")
+    __slots__ = (
+        "_begun",
+        "_decoder",
+        "_first",
+        "_known",
+        "_queue",
+        "_special",
+        "_tokenizer",
+        "covered",
+        "starts",
+    )
+        "_begun",
+        "_decoder",
+        "_first",
+        "_known",
+        "_queue",
+        "_special",
+        "_tokenizer",
+        "covered",
+        "starts",
+    )
 
     def __init__(self, tokenizer: Tokenizer, markers: dict[str, int]) -> None:
         self._tokenizer = tokenizer
@@ -33,6 +53,8 @@ class Alignment:
         self._special = frozenset(markers.values())
         self._queue: list[int] = []
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._first: str | None = None
+        self._begun = False
         self.covered = 0
         self.starts: dict[int, int] = {}
 
@@ -43,8 +65,17 @@ class Alignment:
         except TypeError as error:
             raise InvalidRequest("token_ids must be a list of ids", param="token_ids") from error
 
+    def begins_with(self, text: str) -> None:
+        """Take the beginning of the output's text: a detokenizer may drop the first token's space."""
+        if self._first is None and text:
+            self._first = text[0]
+
     def _locate(self) -> None:
         for token_id in self._queue:
+            if not self._begun:
+                piece = self._tokenizer.token_bytes(token_id)
+                self._begun = bool(piece)
+                self.covered -= piece.startswith(b" ") and self._first != " "
             if token_id in self._special:
                 self.covered += len(self._decoder.decode(b"", True))
                 self._decoder.reset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from unbraid.codecs.envelope import read_envelope, read_envelopes
+from unbraid.codecs.envelope import read_envelopes, read_tagged
 from unbraid.codecs.gemma import read_gemma
 from unbraid.codecs.json_text import read_json
 from unbraid.codecs.pairs import read_pairs
@@ -362,7 +362,7 @@ READERS: dict[type, Callable[[Any, Any], Run]] = {
     Id: read_id,
     Choice: read_choice,
     Json: read_json,
-    Envelope: read_envelope,
+    Envelope: read_tagged,
     Envelopes: read_envelopes,
     Pairs: read_pairs,
     GemmaObject: read_gemma,

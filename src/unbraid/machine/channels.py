@@ -74,7 +74,7 @@ class ChannelMachine(CallMachine):
         if ended == "refuted":
             yield from self.body(Header(), [])
         elif ended == self.channels.body.text:
-            prefix = self.prefix if first else ""
+            prefix = f"{self.prefix} " if first else ""
             header = parse_header(self.channels, prefix + text, self.tool_names())
             yield from self.body(header, [*held, ended])
         else:
@@ -124,11 +124,11 @@ class ChannelMachine(CallMachine):
         """Whether the output begins with text that can be no header; white space before it is held."""
         starts = [*self.header_markers()]
         role = self.channels.role
-        if not self.prefix.endswith(role):
-            starts.append(role)
         if self.prefix and not self.prefix.endswith(role):
             return False
         to = self.channels.to.strip(WHITE)
+        again = [role + one for one in (*self.header_markers(), self.channels.to)]
+        starts += again if self.prefix else [role]
         while True:
             text = self.buf[self.i :]
             rest = text.lstrip(WHITE)

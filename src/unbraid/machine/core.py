@@ -36,6 +36,8 @@ from unbraid.message import Diagnostic, Message, Span, ToolCall
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
 Run = Generator[None, None, None]
+WINDOW = 4096
+"""How much of a long text is looked at together where something may be looked at again."""
 SHORT = 64
 """An event below this length is joined with its neighbour at once."""
 
@@ -113,6 +115,7 @@ class Machine:
         self.call = Call()
         self.trial: Trial | None = None
         self.drafting = False
+        self.backlog: list[str] = []
         self.before_draft: tuple[int, ...] = ()
         self.cut_place = -1
         self.draft_text: list[str] = []
@@ -173,8 +176,30 @@ class Machine:
         self.i = 0
         if self.drafting:
             self.draft_text.append(text)
+        if self.alignment is not None:
+            self.alignment.begins_with(text)
         next(self.generator, None)
+        while self.backlog:
+            self.refill()
+            next(self.generator, None)
         return self.given()
+
+    def spread(self) -> None:
+        """Leave most of a long buffer for later, so that a look through it costs a window only."""
+        cut = self.i + WINDOW
+        if len(self.buf) > cut + WINDOW:
+            rest, self.buf = self.buf[cut:], self.buf[:cut]
+            self.backlog += [rest[at : at + WINDOW] for at in range(0, len(rest), WINDOW)][::-1]
+
+    def refill(self) -> None:
+        """Take the next piece of what was left for later."""
+        piece = self.backlog.pop()
+        self.lane = self.look = None
+        self.base += self.i
+        self.buf = self.buf[self.i :] + piece
+        self.i = 0
+        if self.drafting:
+            self.draft_text.append(piece)
 
     def given(self) -> list[Event]:
         """The events since the last call."""
@@ -189,6 +214,8 @@ class Machine:
 
         ``finish_reason`` is the engine's: with ``length`` the output was cut.
         """
+        if not (finish_reason is None or isinstance(finish_reason, str)):
+            raise InvalidRequest("finish_reason must be a string or None", param="finish_reason")
         if self.finished:
             return []
         self.finished = True

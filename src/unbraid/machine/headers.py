@@ -43,6 +43,8 @@ def parse_header(channels: Channels, text: str, tools: frozenset[str]) -> Header
         elif after == channels.start.text and words and words[0] == channels.role:
             words.pop(0)
         for word in words:
+            if word == channels.role:
+                continue
             to = channels.to.strip(WHITE)
             if word.startswith(to):
                 recipient = word[len(to) :] or recipient

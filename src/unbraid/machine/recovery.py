@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from unbraid.machine.core import Broken, Call, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_WHITE, WHITE, Choice, Lit, Part, Ws
+from unbraid.syntax import MAX_WHITE, WHITE, Choice, Json, Lit, Part, Ws
 
 __all__ = ["Recovery"]
 
@@ -147,7 +147,13 @@ class Recovery(Reader):
         """A marker is not where it must be: a later one or the next call may prove the end."""
         call = self.call
         if not call.announced:
-            raise Refuted("not_a_call", part.text)
+            return (yield from self.no_arguments(part, rest))
+        if call.proven:
+            yield from self.white_run(WHITE)
+            spelling = yield from self.literal(part.spellings)
+            if spelling is not None:
+                self.take(len(spelling), "markup")
+                return 0
         for n, later in enumerate(rest):
             if isinstance(later, Lit):
                 spelling = yield from self.literal(later.spellings)
@@ -163,6 +169,19 @@ class Recovery(Reader):
             yield from self.closer_nearby(part, rest)
             return len(rest)
         raise Broken("broken_call", part.text)
+
+    def no_arguments(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
+        """A named call may end in front of its arguments: it has none."""
+        arguments = next((n for n, one in enumerate(rest) if isinstance(one, Json)), len(rest))
+        closers = [(n, one) for n, one in enumerate(rest) if n > arguments and isinstance(one, Lit)]
+        for n, closer in closers if self.call.name else []:
+            if (yield from self.literal(closer.spellings)) is not None:
+                self.note("missing_marker", self.at(), self.at(), part.text)
+                self.announce(self.call.name)
+                self.args("{}")
+                self.end_call(True)
+                return n
+        raise Refuted("not_a_call", part.text)
 
     def openers(self) -> tuple[str, ...]:
         """What begins the next call or ends the section: proof that this one is over."""

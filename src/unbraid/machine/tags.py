@@ -307,6 +307,7 @@ class TagMachine(CallMachine):
         """
         assert self.setup.reasoning is not None
         white = self.take_white()
+        self.spread()
         start = self.at()
         undo = self.before_draft = self.snapshot()
         self.ready, self.out = self.out, []
