@@ -36,16 +36,6 @@ class Alignment:
         "covered",
         "starts",
     )
-        "_begun",
-        "_decoder",
-        "_first",
-        "_known",
-        "_queue",
-        "_special",
-        "_tokenizer",
-        "covered",
-        "starts",
-    )
 
     def __init__(self, tokenizer: Tokenizer, markers: dict[str, int]) -> None:
         self._tokenizer = tokenizer

@@ -20,7 +20,7 @@ class Recovery(Reader):
         white = sum(len(text) for kind, text in trial if kind == "white")
         text = "".join(text for _, text in trial)
         if len(text) > white:
-            self.note(why.code, self.pos + white, self.pos + len(text), why.expected)
+            self.note(why.code, self.pos + white, self.pos + len(text.rstrip()), why.expected)
         self.give_back(text)
 
     def rest_of_list(self, why: Refuted) -> Generator[None, None, bool]:
