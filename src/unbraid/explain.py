@@ -204,7 +204,7 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
     if half.section:
         markers = [_marker(half.section.open, "opens the calls"), *markers,
                    _marker(half.section.close, "closes the calls")]  # fmt: skip
-    written = [part for part in _flat(half.call.parts) if isinstance(part, Id) and part.name]
+    written = [part for part in half.call.parts if isinstance(part, Id)]
     return {
         "names": _names(half, "tools"),
         "models": list(half.models),

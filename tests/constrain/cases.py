@@ -6,7 +6,7 @@ from typing import Any
 
 from unbraid import Parser
 from unbraid.formats import reasoning_format, tool_format
-from unbraid.formats.registry import TOOL_PARSERS
+from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS
 from unbraid.machine.setup import literals
 from unbraid.syntax import Channels, Reasoning, Tools
 
@@ -25,7 +25,8 @@ PARTNERS = {
     "pythonic": None,
     "qwen3_coder": "qwen3",
 }
-PAIRS = [(PARTNERS.get(name), name) for name in sorted(TOOL_PARSERS)]
+OWN = {name: name for name in REASONING_PARSERS}
+PAIRS = [({**OWN, **PARTNERS}.get(name), name) for name in sorted(TOOL_PARSERS)]
 STATES = ("open", "output", "optional", "off")
 
 WEATHER = {

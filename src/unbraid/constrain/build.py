@@ -271,7 +271,11 @@ class _Call:
         parts = tuple(part for part in parts if not (isinstance(part, Lit) and not part.written))
         while parts and isinstance(parts[0], Ws):
             parts = parts[1:]
-        return seq(*(self.part(part, (*parts[n + 1 :], *outer)) for n, part in enumerate(parts)))
+        nodes = [self.part(part, (*parts[n + 1 :], *outer)) for n, part in enumerate(parts)]
+        for n in range(1, len(parts) - 1):
+            if isinstance(parts[n], Ws) and _run_on(parts[n - 1], parts[n + 1]):
+                nodes[n] = Regex(f"[ \\n]{{1,{self.builder.gap.most}}}")
+        return seq(*nodes)
 
     def part(self, part: Part, rest: tuple[Part, ...]) -> Node:
         """One part."""
@@ -346,3 +350,11 @@ class _Call:
             self.json(),
             Text("}"),
         )
+
+
+def _run_on(before: Part, behind: Part) -> bool:
+    """Whether a name would go on in the literal behind it, were no white space between them."""
+    if not isinstance(behind, Lit) or not isinstance(before, (Name, Id, Word)):
+        return False
+    chars = before.chars if isinstance(before, Name) else ID_CHARS
+    return re.match(chars, behind.text) is not None
