@@ -102,13 +102,12 @@ def measured(shape: Shape) -> tuple[str | Figure, ...]:
     if shape.calls is not None:
         assert sum(call.complete for call in message.tool_calls) == shape.calls, (shape.name, shape.tool)
     cost = per_delta(parser.stream, shape.text)
-    held = shape.tool == "qwen3_coder" and shape.name in ("small tokens", "deep nesting")
     return (
         f"{shape.name}, {shape.tool}",
         Figure(len(shape.text) / 1e3, 0),
         Figure(cost.stream * 1e6, 2),
         Figure(cost.floors, 1, shape.floors),
-        Figure(max(steps(parser, shape.text)) * 1e6, 0, None if held else STEP),
+        Figure(max(steps(parser, shape.text)) * 1e6, 0, None if shape.held else STEP),
         Figure(least(lambda: parser.parse(shape.text)) * 1e3, 1, shape.whole),
     )
 

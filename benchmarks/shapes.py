@@ -150,7 +150,8 @@ JSON_FORMATS = ("hermes", "llama3_json", "mistral", "kimi_k2", "deepseek_v3", "d
 class Shape:
     """A hard output: ``text`` for the format ``tool`` (and ``thinking``), with a limit in floors per delta.
 
-    ``whole`` is a limit in milliseconds, ``calls`` how many calls must come out.
+    ``whole`` is a limit in milliseconds, ``calls`` how many calls must come out;
+    ``held``: much text is held and given out in one step, which may take longer.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Shape:
     thinking: str | None = None
     whole: float | None = None
     calls: int | None = None
+    held: bool = False
 
 
 def _fill(one: str, length: int = 100_000) -> str:
@@ -186,10 +188,11 @@ def _typed(tool: str, limit: float) -> list[Shape]:
     """Values that are no strings."""
     notation = NOTATIONS[tool]
     one = _nested(100)
+    held = tool == "qwen3_coder"
     deep = [one] * (100_000 // len(json.dumps(one)))
     return [
-        Shape("small tokens", tool, notation.calls([{"v": _TOKENS * 1600}]), limit, calls=1),
-        Shape("deep nesting", tool, notation.calls([{"v": deep}]), limit, calls=1),
+        Shape("small tokens", tool, notation.calls([{"v": _TOKENS * 1600}]), limit, calls=1, held=held),
+        Shape("deep nesting", tool, notation.calls([{"v": deep}]), limit, calls=1, held=held),
     ]
 
 
@@ -224,7 +227,7 @@ def shapes() -> list[Shape]:
     openers |= {"qwen3_coder": "<tool_call>", "deepseek_v3": "<｜tool▁calls▁begin｜>", "llama3_json": '{"'}
     found += [Shape("openers only", tool, _fill(text)) for tool, text in openers.items()]
     found.append(Shape("line breaks, value", "qwen3_coder", _value("qwen3_coder", _fill("\n")), calls=1))
-    found.append(Shape("line breaks, content", "hermes", _fill("\n") + "x", calls=0))
+    found.append(Shape("line breaks, content", "hermes", _fill("\n") + "x", calls=0, held=True))
     found.append(Shape("escapes only", "hermes", _value("hermes", _fill("\\u00e9")), calls=1))
     found.append(Shape("escapes only", "pythonic", _value("pythonic", _fill("\\xe9\\'\\101")), 20.0, calls=1))
     found.append(Shape("prose, content", "hermes", body(PROSE, 100_000), calls=0))
