@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from unbraid import validate
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
 from unbraid.syntax import Channels, Reasoning, Tools
 
@@ -91,17 +92,25 @@ _reasoning: dict[str, Reasoning | Channels] = {}
 def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = False) -> None:
     """Add a format under a name of your own; a channel format is both halves at once.
 
-    Raises InvalidRequest when the name is taken and ``override`` is not set.
+    Raises InvalidRequest for a name that is empty or no string, for a half that is none or
+    whose field is wrong, and when the name is taken and ``override`` is not set.
     """
+    if not isinstance(name, str) or not name:
+        raise validate.wrong("name", "a string that is not empty", name)
     reasoning = isinstance(half, (Reasoning, Channels))
     tools = isinstance(half, (Tools, Channels))
     if not (reasoning or tools):
-        raise InvalidRequest(f"{name!r} must be Tools, Reasoning or Channels, not {type(half).__name__}")
+        raise InvalidRequest(
+            f"{name!r} must be Tools, Reasoning or Channels, not {type(half).__name__}", param="half"
+        )
     taken = (reasoning and name in reasoning_names()) or (tools and name in tool_names())
     if taken and not override:
         raise InvalidRequest(
             f"the name {name!r} is taken: choose another, or pass override=True", param="name"
         )
+    from unbraid.declared import check_declaration
+
+    check_declaration(half)
     if isinstance(half, (Tools, Channels)):
         TOOL_PARSERS[name] = ("", name)
         TOOL_ALIASES.pop(name, None)
@@ -114,6 +123,7 @@ def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = 
 
 def tool_format(name: str) -> Tools | Channels:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
+    validate.text("tool_parser", name)
     name = TOOL_ALIASES.get(name, name)
     if name not in _tools:
         if name not in TOOL_PARSERS:
@@ -126,6 +136,7 @@ def tool_format(name: str) -> Tools | Channels:
 
 def reasoning_format(name: str) -> Reasoning | Channels:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
+    validate.text("reasoning_parser", name)
     name = REASONING_ALIASES.get(name, name)
     if name not in _reasoning:
         if name not in REASONING_PARSERS:

@@ -1,0 +1,170 @@
+"""Whether a declaration can be read: a wrong one is refused by the name of its field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn, get_args
+
+from unbraid.errors import InvalidRequest
+from unbraid.syntax import (
+    Channels,
+    Choice,
+    Envelope,
+    Envelopes,
+    GemmaObject,
+    Id,
+    Json,
+    Lit,
+    Name,
+    Pairs,
+    Part,
+    PythonCalls,
+    Reasoning,
+    Section,
+    Space,
+    Switch,
+    Tools,
+)
+
+__all__ = ["check_declaration"]
+
+NAMING = (Name, Envelope, Envelopes, PythonCalls)
+ARGUMENTS = (Json, Envelope, Envelopes, Pairs, GemmaObject, PythonCalls)
+
+
+def check_declaration(half: Reasoning | Tools | Channels) -> None:
+    """Raise InvalidRequest when a field of ``half`` is not what the vocabulary says it is."""
+    if isinstance(half, Tools):
+        _tools(half)
+    elif isinstance(half, Reasoning):
+        _reasoning(half)
+    else:
+        _literals("Channels", half, ("start", "channel", "constrain", "body"))
+        _all("Channels.ends", half.ends, Lit)
+
+
+def _refuse(field: str, wanted: str, found: object) -> NoReturn:
+    raise InvalidRequest(f"{field} must be {wanted}, not {found!r}", param=field)
+
+
+def _all(field: str, values: object, kind: type, least: int = 0) -> None:
+    if (
+        not isinstance(values, tuple)
+        or len(values) < least
+        or not all(isinstance(one, kind) for one in values)
+    ):
+        _refuse(field, f"a tuple of {kind.__name__}", values)
+
+
+def _one_of(field: str, value: object, allowed: Iterable[str]) -> None:
+    if value not in tuple(allowed):
+        _refuse(field, "one of " + ", ".join(allowed), value)
+
+
+def _literal(field: str, value: object) -> None:
+    if not isinstance(value, Lit):
+        _refuse(field, "a marker, lit(…) or token(…)", value)
+    if not value.spellings or not all(isinstance(one, str) and one for one in value.spellings):
+        _refuse(field, "a marker with a spelling", value)
+
+
+def _literals(owner: str, half: object, names: Iterable[str]) -> None:
+    for name in names:
+        _literal(f"{owner}.{name}", getattr(half, name))
+
+
+def _spaces(owner: str, half: object, names: Iterable[str]) -> None:
+    for name in names:
+        value = getattr(half, name)
+        if not isinstance(value, Space):
+            _refuse(f"{owner}.{name}", "white space, space(…) or any_space(…)", value)
+
+
+def _texts(owner: str, half: object, names: Iterable[str]) -> None:
+    for name in names:
+        _all(f"{owner}.{name}", getattr(half, name), str)
+
+
+def _pattern(field: str, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError):
+        _refuse(field, "a regular expression", pattern)
+
+
+def _reasoning(half: Reasoning) -> None:
+    _literals("Reasoning", half, ("open", "close"))
+    _spaces("Reasoning", half, ("lead", "trail", "after", "before"))
+    _texts("Reasoning", half, ("ends_at", "turns", "dropped", "models"))
+    _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
+    _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
+    if not isinstance(half.switch, Switch):
+        _refuse("Reasoning.switch", "a Switch", half.switch)
+    if set(half.open.spellings) & set(half.close.spellings):
+        _refuse("Reasoning.close", "another marker than Reasoning.open", half.close)
+
+
+def _tools(half: Tools) -> None:
+    parts = getattr(half.call, "parts", None)
+    _parts("Tools.call.parts", parts)
+    assert isinstance(parts, tuple)
+    if not (isinstance(parts[0], Lit) or half.call.anchor):
+        _refuse("Tools.call.parts[0]", "a marker, unless the call is anchored", parts[0])
+    if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in _flat(parts)):
+        _refuse("Tools.call.parts", "parts that hold the function's name", parts)
+    if not any(isinstance(one, ARGUMENTS) for one in _flat(parts)):
+        _refuse("Tools.call.parts", "parts that hold the arguments", parts)
+    if half.section is not None:
+        if not isinstance(half.section, Section):
+            _refuse("Tools.section", "a Section", half.section)
+        _literals("Tools.section", half.section, ("open", "close"))
+    _spaces("Tools", half, ("before", "between", "after", "before_bare"))
+    _texts("Tools", half, ("recover", "dropped", "models"))
+    _one_of("Tools.ids", half.ids, ("random", "nine"))
+
+
+def _flat(parts: tuple[Part, ...]) -> Iterable[Part]:
+    for part in parts:
+        if isinstance(part, Choice):
+            for option in part.options:
+                yield from _flat(option)
+        else:
+            yield part
+
+
+def _parts(field: str, parts: object) -> None:
+    if not isinstance(parts, tuple) or not parts:
+        _refuse(field, "a tuple of parts", parts)
+    for n, part in enumerate(parts):
+        here = f"{field}[{n}]"
+        if not isinstance(part, get_args(Part)):
+            _refuse(here, "a part of a call", part)
+        if isinstance(part, Choice):
+            for m, option in enumerate(part.options):
+                _parts(f"{here}.options[{m}]", option)
+        else:
+            _part(here, part)
+        if isinstance(part, Name) and n + 1 < len(parts):
+            _not_run_on(f"{field}[{n + 1}]", part, parts[n + 1])
+
+
+def _part(field: str, part: Part) -> None:
+    if isinstance(part, Lit):
+        _literal(field, part)
+    elif isinstance(part, Name):
+        _pattern(f"{field}.chars", part.chars)
+    elif isinstance(part, Id):
+        if part.name and not re.fullmatch(r"[^{}]*\{name\}(?::\{index\})?", str(part.pattern)):
+            _refuse(f"{field}.pattern", "PREFIX{name}:{index}, or name=False with a pattern", part.pattern)
+        _pattern(f"{field}.pattern", "" if part.name else part.pattern)
+    elif isinstance(part, Pairs):
+        _literal(f"{field}.open", part.open)
+        _literal(f"{field}.close", part.close)
+        _pattern(f"{field}.key_chars", part.key_chars)
+        _texts(field, part, ("early",))
+
+
+def _not_run_on(field: str, name: Name, behind: Part) -> None:
+    if isinstance(behind, Lit) and re.match(name.chars, behind.text):
+        _refuse(field, "a marker that can't be read as more of the name", behind)

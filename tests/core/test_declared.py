@@ -1,0 +1,66 @@
+"""A wrong declaration is refused by the name of its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unbraid import InvalidRequest
+from unbraid.declared import check_declaration
+from unbraid.formats import reasoning_format, reasoning_names, registry, tool_format, tool_names
+from unbraid.syntax import Calls, Id, Json, Lit, Name, Reasoning, Section, Tools, Ws, lit
+
+GOOD = (lit("<c>"), Name(), Ws(" "), Json(), lit("</c>"))
+
+
+@pytest.mark.parametrize("name", tool_names())
+def test_every_tools_half_is_well_declared(name: str) -> None:
+    check_declaration(tool_format(name))
+
+
+@pytest.mark.parametrize("name", reasoning_names())
+def test_every_reasoning_half_is_well_declared(name: str) -> None:
+    check_declaration(reasoning_format(name))
+
+
+def tools(*parts: Any, **fields: Any) -> Tools:
+    return Tools(call=Calls(parts or GOOD), **fields)
+
+
+def reasoning(**fields: Any) -> Reasoning:
+    return Reasoning(**{"open": lit("<p>"), "close": lit("</p>"), **fields})
+
+
+WRONG = [
+    (tools(Name(), Json()), "Tools.call.parts[0]"),
+    (tools("<c>", Name(), Json()), "Tools.call.parts[0]"),
+    (Tools(call=Calls([lit("<c>"), Name(), Json()])), "Tools.call.parts"),  # type: ignore[arg-type]
+    (tools(Lit(()), Name(), Json()), "Tools.call.parts[0]"),
+    (tools(lit(""), Name(), Json()), "Tools.call.parts[0]"),
+    (tools(lit("<c>"), Json()), "Tools.call.parts"),
+    (tools(lit("<c>"), Name()), "Tools.call.parts"),
+    (tools(lit("<c>"), Name(), lit("end"), Json()), "Tools.call.parts[2]"),
+    (tools(lit("<c>"), Name("(["), Json()), "Tools.call.parts[1].chars"),
+    (tools(lit("<c>"), Id("{name}#{index}"), Json()), "Tools.call.parts[1].pattern"),
+    (tools(section=Section("<a>", "</a>")), "Tools.section.open"),  # type: ignore[arg-type]
+    (tools(before="\n"), "Tools.before"),
+    (tools(dropped="</s>"), "Tools.dropped"),
+    (tools(ids="short"), "Tools.ids"),
+    (reasoning(open="<p>"), "Reasoning.open"),
+    (reasoning(close=lit("<p>")), "Reasoning.close"),
+    (reasoning(lead="\n"), "Reasoning.lead"),
+    (reasoning(opened_by="model"), "Reasoning.opened_by"),
+    (reasoning(tools_inside="x"), "Reasoning.tools_inside"),
+    (reasoning(ends_at="<c>"), "Reasoning.ends_at"),
+]
+
+
+@pytest.mark.parametrize(("half", "field"), WRONG, ids=[field for _, field in WRONG])
+def test_a_wrong_field_is_named(half: Any, field: str) -> None:
+    """Nothing is registered, and the message begins with the field."""
+    with pytest.raises(InvalidRequest) as refused:
+        registry.register("a-wrong-one", half)
+    assert refused.value.param == field
+    assert str(refused.value).startswith(field)
+    assert "a-wrong-one" not in tool_names() + reasoning_names()
