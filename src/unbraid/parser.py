@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from unbraid import validate
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine
@@ -66,7 +67,7 @@ class Parser:
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
-        InvalidRequest: about any other option.
+        InvalidRequest: about any other option; nothing is left to fail while reading.
     """
 
     def __init__(
@@ -83,16 +84,25 @@ class Parser:
         arguments: Literal["incremental", "complete"] = "incremental",
         unknown_tools: Literal["forward", "text"] = "forward",
         max_calls: int | None = None,
-        include_reasoning: bool = True,
+        include_reasoning: bool | None = True,
         constrained: bool | None = None,
         markers: Literal["tokens", "text"] = "tokens",
         make_id: Callable[[], str] | None = None,
         history_calls: int = 0,
-        spans: bool = False,
+        spans: bool | None = False,
     ) -> None:
-        _one_of("arguments", arguments, ("incremental", "complete"))
-        _one_of("unknown_tools", unknown_tools, ("forward", "text"))
-        _one_of("markers", markers, ("tokens", "text"))
+        validate.one_of("arguments", arguments, ("incremental", "complete"))
+        validate.one_of("unknown_tools", unknown_tools, ("forward", "text"))
+        validate.one_of("markers", markers, ("tokens", "text"))
+        validate.flag("parallel_tool_calls", parallel_tool_calls, optional=True)
+        validate.flag("include_reasoning", include_reasoning, optional=True)
+        validate.flag("constrained", constrained, optional=True)
+        validate.flag("spans", spans, optional=True)
+        validate.count("max_calls", max_calls, optional=True)
+        validate.count("history_calls", history_calls)
+        validate.function("make_id", make_id, optional=True)
+        validate.mapping("chat_template_kwargs", chat_template_kwargs)
+        validate.tokenizer(tokenizer, optional=True)
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
         self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
@@ -104,8 +114,8 @@ class Parser:
         self._tokenizer = tokenizer
         self._offered = offered_tools(tools, tool_choice)
         self._arguments = arguments
-        self._include_reasoning = include_reasoning
-        self._spans = spans
+        self._include_reasoning = include_reasoning is not False
+        self._spans = spans is True
         self._constrained = forced(tool_choice) if constrained is None else constrained
         self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
         self._kwargs = dict(chat_template_kwargs or {})
@@ -126,7 +136,7 @@ class Parser:
             history_calls=history_calls,
             tokenizer=tokenizer if markers == "tokens" else None,
             markers=self._marker_ids(tokenizer),
-            spans=spans,
+            spans=self._spans,
         )
 
     # -- what it will do ------------------------------------------------------
@@ -298,11 +308,6 @@ class _View:
         return self._stream.thinking
 
 
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InvalidRequest(f"{name} must be one of {', '.join(allowed)}, not {value!r}", param=name)
-
-
 def halves(
     reasoning_name: str | None, tool_name: str | None
 ) -> tuple[Reasoning | None, Tools | None, Channels | None]:
@@ -362,14 +367,11 @@ def offered_tools(
 
     Raises InvalidRequest for a tool or a choice of another shape than OpenAI's.
     """
-    if not (tool_choice is None or isinstance(tool_choice, Mapping)):
-        _one_of("tool_choice", tool_choice, ("none", "auto", "required"))
-    if tool_choice == "none":
-        return {}
+    validate.choice(tool_choice)
     if tools is None:
-        return None
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Sequence):
-        raise InvalidRequest("tools must be a list of tools", param="tools")
+        return {} if tool_choice == "none" else None
+    if isinstance(tools, (str, bytes, bytearray)) or not isinstance(tools, Sequence):
+        raise validate.wrong("tools", "a list of tools", tools)
     offered: dict[str, object] = {}
     for n, tool in enumerate(tools):
         function = tool.get("function", tool) if isinstance(tool, Mapping) else None
@@ -382,7 +384,7 @@ def offered_tools(
             )
         assert isinstance(function, Mapping)
         offered[name] = function.get("parameters")
-    return offered
+    return {} if tool_choice == "none" else offered
 
 
 def _id_pattern(tools: Tools | None) -> str | None:

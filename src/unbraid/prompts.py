@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unbraid import validate
 from unbraid.errors import InvalidRequest
 from unbraid.syntax import NO_SPACE, WHITE, Reasoning, Space
 from unbraid.tokens import Tokenizer
@@ -36,9 +37,10 @@ def prompt_text(prompt: str | Sequence[int], tokenizer: Tokenizer | None) -> str
     """The prompt as text; ids need a tokenizer, or InvalidRequest is raised."""
     if isinstance(prompt, str):
         return prompt
+    ids = validate.token_ids("prompt", prompt)
     if tokenizer is None:
         raise InvalidRequest("a prompt of token ids needs tokenizer=", param="prompt")
-    return b"".join(map(tokenizer.token_bytes, prompt)).decode("utf-8", "replace")
+    return b"".join(map(tokenizer.token_bytes, ids)).decode("utf-8", "replace")
 
 
 def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:

@@ -23,7 +23,10 @@ class Stream(Protocol):
         ...
 
     def finish(self, finish_reason: str | None = "stop") -> list[Event]:
-        """The output is over (``stop``, ``length``, …): return what it still proves."""
+        """The output is over (``stop``, ``length``, …): return what it still proves.
+
+        Raises InvalidRequest for a reason that is neither a string nor None.
+        """
         ...
 
     @property

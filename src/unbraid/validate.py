@@ -88,10 +88,9 @@ def tokenizer(value: object, *, optional: bool = False) -> None:
         return
     missing = [name for name in _METHODS if not callable(getattr(value, name, None))]
     if missing or isinstance(value, type):
-        methods = ", ".join(missing or _METHODS)
+        lacks = f"{short(value)} lacks {', '.join(missing or _METHODS)}"
         raise InvalidRequest(
-            f"tokenizer must be an object with the methods of unbraid.Tokenizer: no {methods} in {short(value)}",
-            param="tokenizer",
+            f"tokenizer must have the methods of unbraid.Tokenizer: {lacks}", param="tokenizer"
         )
 
 
