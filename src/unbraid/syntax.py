@@ -185,10 +185,10 @@ class Pairs:
     """Arguments as key and value elements, the value raw text that the schema types.
 
     ``open`` KEY ``middle`` VALUE ``close``; white space ``gap`` (written so, read as
-    any) stands between the parts of ``middle`` and around each pair; ``pad`` is the
+    any) stands behind each pair; ``pad`` is the
     newline that belongs to the markup on each side of a value, stripped once.
     A closer counts only if something that may follow it follows (see
-    ``unbraid.machine.closers``); ``early`` are literals that end a value whose
+    ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
     the call, each only at the place where the template writes it.
     """
