@@ -25,6 +25,14 @@ KEY_VARIABLE = "UNBRAID_API_KEY"
 EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2")
 
 
+def port(text: str) -> int:
+    """A TCP port, 0 for any free one."""
+    number = int(text) if text.isdecimal() else -1
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
+    return number
+
+
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command and its flags."""
     from unbraid.server.options import add_flags
@@ -36,7 +44,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "fetched on first use and runs in this process.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    parser.add_argument("--port", type=port, default=8000, help="port to listen on (default: 8000)")
     add_engine_flags(parser)
     add_flags(parser)
 

@@ -176,10 +176,12 @@ def _switch_lines(setup: Setup) -> list[str]:
         return ["thinking: in channels of its own, always possible"]
     if reasoning is None:
         return []
-    on = reasoning.switch.on(setup.template_kwargs)
+    opened = any(setup.template.opens(one, setup.template_kwargs) for one in reasoning.open.spellings)
+    left = reasoning.switch.on(setup.template_kwargs)
+    state = "opened by the prompt" if opened else "left to the model" if left else "off"
     names = ", ".join(reasoning.switch.names)
     turn = f"; a request turns it with chat_template_kwargs {names}, or reasoning_effort" if names else ""
-    return [f"thinking: {'on' if on else 'off'} when a request says nothing{turn}"]
+    return [f"thinking: {state} when a request says nothing{turn}"]
 
 
 def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
