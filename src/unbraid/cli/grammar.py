@@ -26,13 +26,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--reasoning-parser", metavar="NAME")
     parser.add_argument("--tools", metavar="FILE", required=True, help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
-        "--tool-choice", metavar="CHOICE", default="required", help="auto, required or a name"
+        "--tool-choice", metavar="CHOICE", default="required", help="auto, required (default) or a name"
     )
     parser.add_argument(
         "--thinking",
         choices=("open", "output", "optional", "off", "closed"),
         default="off",
-        help="open: the prompt opened it; output: the model opens it; optional; off",
+        help="opened by the prompt (open), by the model (output), perhaps (optional); off (default) or closed",
     )
     parser.add_argument("--dialect", choices=("lark", "structural_tag"), default="lark")
     parser.add_argument("--tool-strict-level", choices=("auto", "function", "parameter"), default="auto")
@@ -68,5 +68,5 @@ def _tools(name: str) -> Any:
         return json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidRequest(f"{name} can't be read: {error.strerror}", param="tools") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"{name} is no JSON: {error}", param="tools") from error
