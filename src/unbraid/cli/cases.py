@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from unbraid import validate
 from unbraid.errors import InvalidRequest
 from unbraid.events import (
     ContentDelta,
@@ -29,6 +30,9 @@ __all__ = ["fold", "result_of"]
 Piece = tuple[str, list[int] | None]
 
 EVERY_SPLIT_UP_TO = 400
+"""Characters, or tokens, up to which every split in two is read."""
+SINGLES_UP_TO = 50_000
+"""Characters, or tokens, up to which they are read one by one; beyond, pieces grow with the text."""
 RANDOM_SPLITS = 20
 OPTIONS = (
     "tools",
@@ -46,6 +50,9 @@ def result_of(case: Any) -> dict[str, Any]:
     """The result of one case; raises an UnbraidError when the case can't be run."""
     if not isinstance(case, Mapping):
         raise InvalidRequest("a case must be a JSON object", param="case")
+    validate.flag("spans", case.get("spans"), optional=True)
+    reason = case.get("finish_reason", "stop")
+    validate.text("finish_reason", reason, optional=True)
     tokens = case.get("tokens")
     text = _text(case, tokens)
     options = {name: case[name] for name in OPTIONS if case.get(name) is not None}
@@ -57,7 +64,6 @@ def result_of(case: Any) -> dict[str, Any]:
         spans=True,
         **options,
     )
-    reason = case.get("finish_reason", "stop")
     whole = [(text, [token[0] for token in tokens] if tokens is not None else None)]
     message, _ = _read(parser, whole, reason)
     splits = _token_splits(tokens) if tokens is not None else _text_splits(text)
@@ -72,12 +78,16 @@ def result_of(case: Any) -> dict[str, Any]:
 
 
 def _text(case: Mapping[str, Any], tokens: Any) -> str:
-    if tokens is not None:
-        if not all(isinstance(token, Sequence) and len(token) == 3 for token in tokens):
-            raise InvalidRequest("tokens must be a list of [id, text, special]", param="tokens")
-        return "".join(token[1] for token in tokens)
     text = case.get("text")
+    validate.text("text", text, optional=True)
     chunks = case.get("chunks")
+    if chunks is not None:
+        validate.instance("chunks", chunks, list, "a list of strings")
+        for n, chunk in enumerate(chunks):
+            validate.text(f"chunks[{n}]", chunk)
+    if tokens is not None:
+        _check_tokens(tokens)
+        return "".join(token[1] for token in tokens)
     if text is None and chunks is not None:
         text = "".join(chunks)
     if not isinstance(text, str):
@@ -85,6 +95,17 @@ def _text(case: Mapping[str, Any], tokens: Any) -> str:
     if chunks is not None and "".join(chunks) != text:
         raise InvalidRequest("chunks must join to text", param="chunks")
     return text
+
+
+def _check_tokens(tokens: Any) -> None:
+    validate.instance("tokens", tokens, list, "a list of [id, text, special]")
+    for n, token in enumerate(tokens):
+        if not isinstance(token, list) or len(token) != 3:
+            raise validate.wrong(f"tokens[{n}]", "[id, text, special]", token)
+        if not isinstance(token[0], int) or isinstance(token[0], bool):
+            raise validate.wrong(f"tokens[{n}][0]", "an int", token[0])
+        validate.text(f"tokens[{n}][1]", token[1])
+        validate.flag(f"tokens[{n}][2]", token[2])
 
 
 def _tokenizer(case: Mapping[str, Any], tokens: Sequence[Any]) -> Tokenizer:
@@ -171,15 +192,17 @@ def _with(splits: Iterator[list[Piece]], more: list[Piece]) -> Iterator[list[Pie
 
 def _text_splits(text: str) -> Iterator[list[Piece]]:
     yield [(text, None)]
-    yield [(char, None) for char in text]
+    if len(text) <= SINGLES_UP_TO:
+        yield [(char, None) for char in text]
     for cut in range(1, len(text) if len(text) <= EVERY_SPLIT_UP_TO else 0):
         yield [(text[:cut], None), (text[cut:], None)]
     chance = random.Random(0)
+    most = _largest(12, len(text))
     for _ in range(RANDOM_SPLITS):
         pieces: list[Piece] = []
         at = 0
         while at < len(text):
-            size = chance.randint(1, 12)
+            size = chance.randint(1, most)
             pieces.append((text[at : at + size], None))
             at += size
         yield pieces
@@ -188,20 +211,27 @@ def _text_splits(text: str) -> Iterator[list[Piece]]:
 def _token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
     """Groups of tokens, and their text late or early by one token."""
     singles: list[Piece] = [(token[1], [token[0]]) for token in tokens]
-    yield singles
-    yield [("", [token[0] for token in tokens]), *((token[1], None) for token in tokens)]
-    yield [("", [tokens[0][0]]) if tokens else ("", None), *_late(tokens)]
+    if len(tokens) <= SINGLES_UP_TO:
+        yield singles
+        yield [("", [token[0] for token in tokens]), *((token[1], None) for token in tokens)]
+        yield [("", [tokens[0][0]]) if tokens else ("", None), *_late(tokens)]
     for cut in range(1, len(tokens) if len(tokens) <= EVERY_SPLIT_UP_TO else 0):
         yield [_joined(singles[:cut]), _joined(singles[cut:])]
     chance = random.Random(0)
+    most = _largest(8, len(singles))
     for _ in range(RANDOM_SPLITS):
         pieces: list[Piece] = []
         at = 0
         while at < len(singles):
-            size = chance.randint(1, 8)
+            size = chance.randint(1, most)
             pieces.append(_joined(singles[at : at + size]))
             at += size
         yield pieces
+
+
+def _largest(usual: int, length: int) -> int:
+    """The largest random piece: beyond ``SINGLES_UP_TO`` the number of pieces no longer grows."""
+    return max(usual, usual * length // SINGLES_UP_TO)
 
 
 def _late(tokens: Sequence[Any]) -> Iterator[Piece]:

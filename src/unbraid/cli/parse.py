@@ -33,7 +33,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name"
     )
-    parser.add_argument("--chat-template-kwargs", metavar="JSON", type=json.loads)
+    parser.add_argument("--chat-template-kwargs", metavar="JSON", type=_json)
     parser.add_argument("--prompt", metavar="FILE", help="the rendered prompt: it decides the start state")
     parser.add_argument("--arguments", choices=("incremental", "complete"), default="incremental")
     parser.add_argument("--unknown-tools", choices=("forward", "text"), default="forward")
@@ -52,9 +52,10 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if args.jsonl:
         with _input(args.file) as lines:
-            for line in lines:
-                if line.strip():
-                    print(json.dumps(_case(line), ensure_ascii=True), flush=True)
+            for n, line in enumerate(lines):
+                case = line.removeprefix("\ufeff") if n == 0 else line
+                if case.strip():
+                    print(_result(case), flush=True)
         return 0
     with _input(args.file) as source:
         text = source.read()
@@ -70,15 +71,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _case(line: str) -> dict[str, Any]:
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"no JSON: {error}") from error
+
+
+def _result(line: str) -> str:
+    """The result of one line as JSON, or its error: no line ends the process."""
     try:
         case = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return {"error": {"code": "invalid_json", "message": f"the line is no JSON: {error}"}}
+        return _error("invalid_json", f"the line is no JSON: {error}")
     try:
-        return result_of(case)
+        return json.dumps(result_of(case))
     except UnbraidError as error:
-        return {"error": {"code": error.code, "message": str(error)}}
+        return _error(error.code, str(error))
+    except Exception as error:
+        return _error("internal_error", f"{type(error).__name__}: {error}")
+
+
+def _error(code: str, message: str) -> str:
+    return json.dumps({"error": {"code": code, "message": message}})
 
 
 def _input(name: str | None) -> Any:
@@ -110,7 +125,7 @@ def _json_file(name: str | None) -> Any:
     with _input(name) as file:
         try:
             return json.load(file)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidRequest(f"{name} is no JSON: {error}", param="tools") from error
 
 
@@ -140,7 +155,7 @@ def split(text: str, chunks: str) -> Iterator[str]:
     if chunks == "token":
         yield from re.findall(r"\s?\w+|\s+|[^\w\s]", text)
         return
-    size = 1 if chunks == "char" else int(chunks) if chunks.isdecimal() else -1
+    size = 1 if chunks == "char" else int(chunks) if chunks.isdecimal() and len(chunks) < 10 else -1
     if size < 0:
         raise InvalidRequest(f"--chunks must be token, char or a number, not {chunks!r}", param="chunks")
     if size == 0:
