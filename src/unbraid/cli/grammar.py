@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
         "--thinking",
         choices=("open", "output", "optional", "off", "closed"),
         default="off",
-        help="opened by the prompt (open), by the model (output), perhaps (optional); off (default) or closed",
+        help="opened by the prompt (open), by the model (output), perhaps (optional); off (default), closed",
     )
     parser.add_argument("--dialect", choices=("lark", "structural_tag"), default="lark")
     parser.add_argument("--tool-strict-level", choices=("auto", "function", "parameter"), default="auto")
