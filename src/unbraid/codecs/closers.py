@@ -21,7 +21,7 @@ class Closers:
     ``consumed`` are the value's own closers (``own`` the written one), the others end it without being
     read. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
     value through. ``pair`` matches a usual pair up to its closer, its groups being
-    the opener, the key, the parts between, the pad and the value.
+    white space, the opener, the key, the parts between, the pad and the value.
     """
 
     scan: Scanner
@@ -104,7 +104,7 @@ def _pair(part: Pairs, first: str) -> re.Pattern[str]:
     pad = ""
     for char in reversed(part.pad):
         pad = f"(?:{re.escape(char)}{pad})?"
-    return re.compile("".join(f"({group})" for group in (*groups, pad, f"[^{first}]*")))
+    return re.compile(f"([{WHITE}]*)" + "".join(f"({group})" for group in (*groups, pad, f"[^{first}]*")))
 
 
 @lru_cache(maxsize=256)

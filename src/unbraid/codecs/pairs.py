@@ -26,16 +26,15 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
     table = closers(part, m.rest, m.openers(), m.setup.dropped)
     seen = m.call.keys
     while True:
+        if whole_pair(m, part, table, seen):
+            continue
         if m.blank_here():
             yield from m.white_run(WHITE)
         opener = yield from m.literal(part.open.spellings)
         if opener is None:
             break
-        if not m.call.announced:
-            m.announce(m.call.name)
-            m.args("{")
-        if not whole_pair(m, part, table, seen):
-            yield from read_pair(m, part, table, opener, seen)
+        begin(m)
+        yield from read_pair(m, part, table, opener, seen)
     if not m.call.announced:
         if m.i >= len(m.buf):
             raise Cut
@@ -50,21 +49,30 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
     m.args("}")
 
 
+def begin(m: Reader) -> None:
+    """The first pair's opener proves the call."""
+    if not m.call.announced:
+        m.announce(m.call.name)
+        m.args("{")
+
+
 def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
     """Read a usual pair at once if all of it stands here: a new key, no closer begins in the value."""
     found = table.pair.match(m.buf, m.i) if m.alignment is None else None
     end = table.scan.match(m.buf, found.end()) if found else None
     if found is None or end is None or end.group() not in table.consumed:
         return False
-    _, key, *middle, pad, text = found.groups()
+    white, _, key, *middle, pad, text = found.groups()
     key = key.strip(WHITE)
     if key in seen or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
-    for n, piece in enumerate(part.middle, 3):
-        if not isinstance(piece, Lit) and middle[n - 3]:
+    m.take(len(white), "framing")
+    begin(m)
+    for n, piece in enumerate(part.middle, 4):
+        if not isinstance(piece, Lit) and middle[n - 4]:
             m.take(found.start(n) - m.i, "markup")
-            m.take(len(middle[n - 3]), "framing")
-    m.take(found.start(len(middle) + 3) - m.i, "markup")
+            m.take(len(middle[n - 4]), "framing")
+    m.take(found.start(len(middle) + 4) - m.i, "markup")
     m.take(len(pad), "framing")
     start = m.at()
     m.take(len(text), "arguments")

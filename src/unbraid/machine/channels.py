@@ -17,6 +17,9 @@ from unbraid.syntax import WHITE, Channels, Json, Route
 __all__ = ["ChannelMachine"]
 
 MAX_HEADER = 512
+MAX_KNOWN = 64
+
+_SCANNERS: dict[int, tuple[Channels, Scanner, Scanner]] = {}
 
 
 class ChannelMachine(CallMachine):
@@ -39,9 +42,8 @@ class ChannelMachine(CallMachine):
         self.reads_reasoning = reasoning
         self.reads_calls = calls and state.tools != {}
         self.prefix = header_prefix(channels, prompt)
-        self.header_scan = scanner(
-            (channels.start.text, channels.body.text, *(one.text for one in channels.ends), *channels.dropped)
-        )
+        self.header_scan, self.body_scan = scanners(channels)
+        self.headers: dict[str, Header] = {}
         super().__init__(state, setup(None, None, False))
 
     def openers(self) -> tuple[str, ...]:
@@ -54,13 +56,22 @@ class ChannelMachine(CallMachine):
         """The whole output, message by message."""
         body = self.channels.body.text
         if body in self.prefix:
-            header = parse_header(self.channels, self.prefix.partition(body)[0], self.tool_names())
+            header = self.parsed(self.prefix.partition(body)[0])
             yield from self.body(header, [])
             yield from self.between()
         else:
             yield from self.read_message(first=True)
         while self.i < len(self.buf) or not self.eof:
             yield from self.read_message(first=False)
+
+    def parsed(self, text: str) -> Header:
+        """What a header says; most are the same ones again."""
+        header = self.headers.get(text)
+        if header is None:
+            header = parse_header(self.channels, text, self.tool_names())
+            if len(self.headers) < MAX_KNOWN:
+                self.headers[text] = header
+        return header
 
     def tool_names(self) -> frozenset[str]:
         """The names of the declared tools."""
@@ -75,7 +86,7 @@ class ChannelMachine(CallMachine):
             yield from self.body(Header(), [])
         elif ended == self.channels.body.text:
             prefix = f"{self.prefix} " if first else ""
-            header = parse_header(self.channels, prefix + text, self.tool_names())
+            header = self.parsed(prefix + text)
             yield from self.body(header, [*held, ended])
         else:
             self.header_only(text, ended, first)
@@ -149,7 +160,7 @@ class ChannelMachine(CallMachine):
     def header_only(self, text: str, ended: str, first: bool) -> None:
         """A header without a body: its words are markup, what is no header word is content."""
         prefix = self.prefix if first else ""
-        header = parse_header(self.channels, prefix + text, self.tool_names())
+        header = self.parsed(prefix + text)
         if ended == "too long" or (header.rest and not text.endswith(header.rest)):
             rest = text
         else:
@@ -189,19 +200,8 @@ class ChannelMachine(CallMachine):
             return
         self.mark("markup", sum(map(len, held)))
         self.thinking = strand == "reasoning"
-        yield from self.text_body(strand, self.body_scan(route), route)
+        yield from self.text_body(strand, self.body_scan, route)
         self.thinking = False
-
-    def body_scan(self, route: Route) -> Scanner:
-        """The markers that may end a body: its own ends, the others, and the next message without an end."""
-        channels = self.channels
-        start = channels.start.text + channels.role
-        known = {one.channel for one in channels.routes if one.channel} | {
-            one.write["channel"] for one in channels.routes if "channel" in one.write
-        }
-        restarts = [start + channels.channel.text, start + channels.to, start + channels.body.text]
-        restarts += [f"{channels.channel.text}{name}{channels.body.text}" for name in sorted(known)]
-        return scanner((*(one.text for one in channels.ends), *channels.dropped, *restarts))
 
     def text_body(self, strand: str, scan: Scanner, route: Route) -> Run:
         """Give out a body's text up to its end."""
@@ -320,11 +320,11 @@ class ChannelMachine(CallMachine):
         text = "".join(text for _, text in trial[head:])
         self.note(why.code, self.pos, self.pos + len(text), why.expected)
         self.put_back(text)
-        yield from self.text_body("content", self.body_scan(route), route)
+        yield from self.text_body("content", self.body_scan, route)
 
     def skip_body(self, route: Route, kind: str) -> Run:
         """Consume what stands between a call's end and its message's."""
-        scan = self.body_scan(route)
+        scan = self.body_scan
         text, marker = yield from self.collect(scan, lambda one, at: self.ends_body(one, at, route))
         if marker is None:
             text += self.remainder()
@@ -348,3 +348,23 @@ def header_pieces(text: str, name: str) -> list[tuple[str, str]]:
     return [
         (kind, piece) for kind, piece in (("markup", before), ("name", name), ("markup", behind)) if piece
     ]
+
+
+def scanners(channels: Channels) -> tuple[Scanner, Scanner]:
+    """The markers behind a header, and those that may end a body, compiled once.
+
+    A body ends at its own ends, at the others, and at the next message without an end.
+    """
+    known = _SCANNERS.get(id(channels))
+    if known is None or known[0] is not channels:
+        ends = tuple(one.text for one in channels.ends)
+        start = channels.start.text + channels.role
+        names = {one.channel for one in channels.routes if one.channel} | {
+            one.write["channel"] for one in channels.routes if "channel" in one.write
+        }
+        restarts = [start + channels.channel.text, start + channels.to, start + channels.body.text]
+        restarts += [f"{channels.channel.text}{name}{channels.body.text}" for name in sorted(names)]
+        header = scanner((channels.start.text, channels.body.text, *ends, *channels.dropped))
+        body = scanner((*ends, *channels.dropped, *restarts))
+        known = _SCANNERS[id(channels)] = (channels, header, body)
+    return known[1:]
