@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid import validate
 from unbraid.errors import BrokenFormat
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 from unbraid.machine.setup import literals
@@ -51,7 +52,9 @@ def check_tokenizer(
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        InvalidRequest: for an argument of a wrong type.
     """
+    validate.tokenizer(tokenizer)
     found: list[Finding] = []
     for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
         required = _required(half)
@@ -91,6 +94,7 @@ def fits(tokenizer: Tokenizer) -> list[str]:
     A format without special markers is named if its openers are tokens; one without
     any marker never is.
     """
+    validate.tokenizer(tokenizer)
 
     def held(text: str) -> bool:
         return tokenizer.token_id(text) is not None
@@ -122,7 +126,9 @@ def check_template(
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        InvalidRequest: for an argument of a wrong type.
     """
+    validate.text("template_source", template_source)
     reasoning, tools, channels = halves(reasoning_parser, tool_parser)
     source = template_source.replace("\\n", "\n")
     found = _opening(reasoning, channels, source)
@@ -175,7 +181,9 @@ def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
 
     Raises:
         UnknownParser, BrokenFormat: about the name.
+        InvalidRequest: for an argument of a wrong type.
     """
+    validate.text("prompt", prompt)
     reasoning, _, channels = halves(reasoning_parser, None)
     if channels is not None:
         return []

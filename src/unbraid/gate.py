@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from unbraid import validate
 from unbraid.machine.channels import header_prefix
 from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.setup import call_openers, first_literals
@@ -68,6 +69,7 @@ class Gate:
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        InvalidRequest: for an argument of a wrong type, here and in every method.
     """
 
     def __init__(
@@ -78,6 +80,8 @@ class Gate:
         tokenizer: Tokenizer,
         constrained: bool = False,
     ) -> None:
+        validate.tokenizer(tokenizer)
+        validate.flag("constrained", constrained)
         self._names = (reasoning_parser, tool_parser)
         self._tokenizer = tokenizer
         self._constrained = constrained
@@ -129,6 +133,7 @@ class Gate:
         chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> Carry:
         """The state in front of the first generated token; only the last assistant turn counts."""
+        validate.mapping("chat_template_kwargs", chat_template_kwargs)
         text = None if prompt is None else prompt_text(prompt, self._tokenizer)
         if self._channels is not None:
             return self._begin_channels(self._channels, text)
@@ -171,6 +176,8 @@ class Gate:
         With calls that are only drafts in open thinking the answer stays None until
         the marker of the end comes; ``Gate.end_of`` decides over a finished output.
         """
+        ids = validate.token_ids("ids", ids)
+        validate.instance("carry", carry, Carry, "what Gate.begin or find_end gave")
         if carry.phase == "over":
             return None, carry
         if carry.phase == "open" and self._all_by_id and self._by_id.isdisjoint(ids):
@@ -277,6 +284,7 @@ class Gate:
         The first token of the batch that is fed to the grammar, and the first position
         whose mask is the grammar's; both are behind the batch while thinking goes on.
         """
+        validate.instance("carry", carry, Carry, "what Gate.begin or find_end gave")
         if carry.phase == "over":
             return 0, 0
         end, _ = self.find_end(ids, carry)
@@ -303,6 +311,8 @@ class Gate:
 
     def _read(self, ids: Sequence[int], carry: Carry, finish_reason: str) -> tuple[list[Any], list[int]]:
         """The spans of a whole output, and the character at which each token begins."""
+        ids = validate.token_ids("ids", ids)
+        validate.instance("carry", carry, Carry, "what Gate.begin or find_end gave")
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         pieces: list[str] = []
         begins: list[int] = []

@@ -33,7 +33,7 @@ def wrong(param: str, what: str, value: object) -> InvalidRequest:
     return InvalidRequest(f"{param} must be {what}, not {short(value)}", param=param)
 
 
-def instance(param: str, value: object, kind: type, what: str) -> None:
+def instance(param: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
     """Refuse what is no ``kind``."""
     if not isinstance(value, kind):
         raise wrong(param, what, value)

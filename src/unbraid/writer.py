@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unbraid.message import Message
+from unbraid import validate
+from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
 from unbraid.syntax import Reasoning
 from unbraid.writing.calls import write_calls
@@ -39,13 +40,32 @@ def write(
 
     Raises:
         Inexpressible: the format can't carry this message; the reason names the part.
-        UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``.
+        UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``; the last also for
+            a message that holds a value of a wrong type.
     """
+    _check(message)
+    validate.count("history_calls", history_calls)
+    validate.flag("end", end)
     pair = make_pair(reasoning_parser, tool_parser, tools)
     state = start_state(thinking, pair.reasoning)
     if pair.channels is not None:
         return write_channels(pair, pair.channels, message, state, end)
     return _write_tags(pair, message, state, history_calls, end)
+
+
+def _check(message: object) -> None:
+    """Refuse what is no message, or a part of a wrong type by its path."""
+    validate.instance("message", message, Message, "a Message")
+    assert isinstance(message, Message)
+    validate.text("message.reasoning", message.reasoning, optional=True)
+    validate.text("message.content", message.content, optional=True)
+    validate.instance("message.tool_calls", message.tool_calls, (list, tuple), "a list of ToolCall")
+    for n, call in enumerate(message.tool_calls):
+        path = f"message.tool_calls[{n}]"
+        validate.instance(path, call, ToolCall, "a ToolCall")
+        for name in ("id", "name", "arguments"):
+            validate.text(f"{path}.{name}", getattr(call, name))
+        validate.flag(f"{path}.complete", call.complete)
 
 
 def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls: int, end: bool) -> str:
