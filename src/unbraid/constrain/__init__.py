@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,11 +47,13 @@ class Constraint:
 
     def lark(self) -> str:
         """The grammar for llguidance."""
-        return to_lark(self.grammar)
+        with _nested():
+            return to_lark(self.grammar)
 
     def structural_tag(self) -> dict[str, Any]:
         """The grammar for xgrammar, as plain dicts; raises Unsupported if it can't hold it."""
-        return to_structural_tag(self.grammar)
+        with _nested():
+            return to_structural_tag(self.grammar)
 
     @property
     def digest(self) -> str:
@@ -135,13 +138,24 @@ def constrain(
         maker = marker_maker(None)
     if isinstance(reasoning, Channels) or isinstance(tools_half, Channels):
         channels = _channels(reasoning, tools_half)
-        grammar = build_channels(channels, wanted, thinking, limits, maker)
+        with _nested():
+            grammar = build_channels(channels, wanted, thinking, limits, maker)
     else:
         if reasoning is None and thinking not in ("off", "closed"):
             raise InvalidRequest(f"thinking={thinking!r} needs a reasoning parser", param="thinking")
-        grammar = build(reasoning, tools_half, wanted, thinking, limits, maker, label=label)
+        with _nested():
+            grammar = build(reasoning, tools_half, wanted, thinking, limits, maker, label=label)
     by_id = any(token_id is not None for token_id in ids.values())
     return Constraint(grammar, "tokens" if by_id else "text", _describe(wanted, thinking))
+
+
+@contextmanager
+def _nested() -> Iterator[None]:
+    """Schemas whose references lead ever deeper are refused where the recursion ends."""
+    try:
+        yield
+    except RecursionError:
+        raise Unsupported("the schemas refer too deep into each other to be held", param="tools") from None
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:

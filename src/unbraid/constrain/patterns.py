@@ -7,6 +7,7 @@ What can't be said that way raises Unsupported.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import warnings
@@ -15,7 +16,7 @@ from typing import Any
 
 from unbraid.errors import Unsupported
 
-__all__ = ["FORMATS", "char", "negated", "whole"]
+__all__ = ["FORMATS", "char", "negated", "whole", "widths"]
 
 _MONTH_DAY = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -33,6 +34,7 @@ FORMATS = {
 
 _parser = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _TOP = 0x10FFFF
+_LONGEST = 1 << 31  # what the parser says where there is no limit
 _CLASSES = {
     "CATEGORY_DIGIT": [(0x30, 0x39)],
     "CATEGORY_SPACE": [(9, 10), (13, 13), (32, 32)],
@@ -56,6 +58,80 @@ def negated(chars: str) -> str:
     return f"[^{inner}]" if inner else r"[^\x00]"
 
 
+_ESCAPE = re.compile(r"\\(?:[dDwWsSnrtfv!-/:;=?@\[-`{-~]|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})")
+_CLASS = re.compile(r"\[\^?\]?([^\]]*)\]")
+_ODD = re.compile(r"\\|\(\?(?!:|P<)|\{(?![0-9]+(?:,[0-9]*)?\})")
+_ODD_IN_CLASS = re.compile(r"\[|&&|--|~~")
+_OPS = frozenset(
+    ("LITERAL", "NOT_LITERAL", "ANY", "IN", "MAX_REPEAT", "MIN_REPEAT", "SUBPATTERN", "BRANCH", "AT")
+)
+_MOST_COPIES = 1_000_000
+
+
+def widths(pattern: str) -> tuple[int, float]:
+    """The least and the greatest length of the strings in which ``pattern`` is found.
+
+    Raises Unsupported unless it is an expression of the subset that every regular
+    expression engine reads alike: no look-around, back-reference, flag or inner anchor.
+    """
+    bare = _ESCAPE.sub("x", pattern)
+    odd = _ODD.search(_CLASS.sub("x", bare)) or next(
+        (one for found in _CLASS.finditer(bare) for one in [_ODD_IN_CLASS.search(found[1])] if one), None
+    )
+    if odd or "\\" in bare:
+        what = repr(odd.group()) if odd else "an escape of its own"
+        raise Unsupported(f"the pattern {pattern!r} holds {what}, which no grammar here can say")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = _parser.parse(pattern)
+        anchored = _look(tree, (True, True), 1, pattern)
+        shortest, longest = tree.getwidth()
+    except (re.error, OverflowError, RecursionError, ValueError) as problem:
+        raise _no_expression(pattern, problem) from problem
+    return int(shortest), int(longest) if anchored == (True, True) and longest < _LONGEST else math.inf
+
+
+def _look(items: Any, ends: tuple[bool, bool], copies: int, pattern: str) -> tuple[bool, bool]:
+    """Refuse what is odd in a parsed pattern; whether its beginning and its end are anchored.
+
+    ``ends``: whether it stands at the beginning and at the end of the whole.
+    """
+    found = [False, False]
+    listed = list(items)
+    for n, (op, value) in enumerate(listed):
+        here = (ends[0] and n == 0, ends[1] and n == len(listed) - 1)
+        inner: list[tuple[bool, bool]] = []
+        name = str(op)
+        if name == "AT":
+            side = {"AT_BEGINNING": 0, "AT_END": 1}.get(str(value))
+            if side is None or not here[side]:
+                raise _refused(pattern, "an anchor inside")
+            found[side] = True
+        elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+            most = int(value[1]) if int(value[1]) < _LONGEST else max(int(value[0]), 1)
+            if copies * most > _MOST_COPIES:
+                raise _refused(pattern, "too many repetitions")
+            _look(value[2], (False, False), copies * max(most, 1), pattern)
+        elif name == "SUBPATTERN":
+            inner = [_look(value[3], here, copies, pattern)]
+        elif name == "BRANCH":
+            inner = [_look(one, here, copies, pattern) for one in value[1]]
+        elif name not in _OPS:
+            raise _refused(pattern, {"ASSERT": "a look-around"}.get(name, name.lower()))
+        for side in (0, 1):
+            found[side] = found[side] or (bool(inner) and all(one[side] for one in inner))
+    return found[0], found[1]
+
+
+def _refused(pattern: str, what: str) -> Unsupported:
+    return Unsupported(f"the pattern {pattern!r} holds {what}, which no grammar here can say")
+
+
+def _no_expression(pattern: str, problem: Exception) -> Unsupported:
+    return Unsupported(f"the pattern {pattern!r} is no regular expression: {problem}")
+
+
 def whole(pattern: str, forbidden: str) -> str:
     """The expression of whole strings in which ``pattern`` is found, without the forbidden characters."""
     try:
@@ -63,7 +139,7 @@ def whole(pattern: str, forbidden: str) -> str:
             warnings.simplefilter("ignore")
             tree = list(_parser.parse(pattern))
     except (re.error, OverflowError, RecursionError, ValueError) as problem:
-        raise Unsupported(f"the pattern {pattern!r} is no regular expression: {problem}") from problem
+        raise _no_expression(pattern, problem) from problem
     return _Writer(pattern, forbidden).top(tree)
 
 
@@ -74,7 +150,7 @@ class _Writer:
         self.any = negated(forbidden) + "{0,64}"
 
     def refuse(self, what: str) -> Unsupported:
-        return Unsupported(f"the pattern {self.pattern!r} holds {what}, which no grammar here can say")
+        return _refused(self.pattern, what)
 
     def top(self, tree: list[Any]) -> str:
         """The whole expression; what no anchor closes may begin or end with any text."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from unbraid.constrain.checks import check_depth, checked
 from unbraid.errors import InvalidRequest
 
 __all__ = ["Demand", "Tool", "demand"]
@@ -50,7 +51,7 @@ def demand(
         known = _named(known, names, tool_choice)
     if mode == "required" and not known:
         raise InvalidRequest("tool_choice demands a call, but tools holds no function", param="tools")
-    answer = copy.deepcopy(schema) if schema is not None else None
+    answer = checked(schema, "response_schema") if schema is not None else None
     if mode == "none" or not known:
         return None if answer is None else Demand("none", schema=answer)
     named = (
@@ -73,12 +74,23 @@ def _tools(tools: Sequence[Mapping[str, Any]], level: str) -> tuple[Tool, ...]:
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str) or not name.strip():
             raise InvalidRequest(f"tools[{n}] has no function name", param=f"tools[{n}].function.name")
+        if any("\ud800" <= char <= "\udfff" for char in name):
+            raise InvalidRequest(f"tools[{n}] has no proper name", param=f"tools[{n}].function.name")
         if name in found:
             raise InvalidRequest(f"tools[{n}] repeats the name {name!r}", param=f"tools[{n}].function.name")
         strict = level == "parameter" or function.get("strict", tool.get("strict")) is True
         where = f"tools[{n}].function" if "function" in tool else f"tools[{n}]"
-        found[name] = Tool(name, copy.deepcopy(function.get("parameters")), strict, where)
+        found[name] = Tool(name, _parameters(function, strict, f"{where}.parameters"), strict, where)
     return tuple(found.values())
+
+
+def _parameters(function: Mapping[str, Any], strict: bool, where: str) -> Any:
+    """A copy of a tool's schema; one that is not enforced may say anything."""
+    parameters = function.get("parameters")
+    if strict and parameters is not None:
+        return checked(parameters, where, arguments=True)
+    check_depth(parameters, where)
+    return copy.deepcopy(parameters)
 
 
 def _choice(choice: Any) -> tuple[Mode, list[str] | None]:

@@ -21,11 +21,7 @@ _MAPS = ("properties", "patternProperties", "$defs", "definitions")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
 _SINGLES = ("items", "additionalItems", "additionalProperties")
 _OPEN_WORDS = ("additionalProperties", "patternProperties", "allOf", "$ref")
-_REFUSED = (
-    *("not", "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames"),
-    *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems"),
-    *("$dynamicRef", "$recursiveRef"),
-)
+_ANNOTATIONS = ("title", "description", "$schema", "default", "examples", "$comment")
 _TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
 
@@ -36,30 +32,42 @@ def arguments(parameters: Any, strict: bool, max_string: int | None, where: str)
     """
     path = f"{where}.parameters"
     if not strict or parameters is True:
-        return _bounded({"type": "object"}, max_string)
+        return _bounded({"type": "object"}, max_string, path)
     if parameters is None or parameters == {}:
         return {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(parameters, dict):
         raise Unsupported(f"{path} is no schema", param=path)
-    schema = copy.deepcopy(parameters)
+    schema = _inlined(copy.deepcopy(parameters))
     kind = schema.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind) and kind in _TYPES:
         raise Unsupported(f"{path}: arguments are an object, not {kind!r}", param=f"{path}.type")
     schema["type"] = "object"
     _hold(schema, path)
     _close(schema)
-    return _bounded(schema, max_string)
+    return _bounded(schema, max_string, path)
+
+
+def _inlined(root: dict[str, Any]) -> dict[str, Any]:
+    """``root`` without a reference at its top if that says everything: both at once are harder to hold."""
+    definitions: dict[str, Any] = {word: root[word] for word in ("$defs", "definitions") if word in root}
+    while set(root) <= {"$ref", *definitions, *_ANNOTATIONS}:
+        _, word, name = (*str(root.get("$ref")).split("/"), "", "")[:3]
+        target = definitions.get(word, {}).get(name)
+        if not isinstance(target, dict) or str(root.get("$ref")).count("/") != 2:
+            break
+        root = {**copy.deepcopy(target), **definitions}
+    return root
 
 
 def answer(schema: Any, max_string: int | None) -> dict[str, Any]:
     """The schema of an answer, its strings bounded; raises Unsupported."""
     if schema is True:
-        return _bounded({"anyOf": [{}]}, max_string)
+        return _bounded({"anyOf": [{}]}, max_string, "response_schema")
     if not isinstance(schema, dict):
         raise Unsupported("response_schema must be a JSON schema", param="response_schema")
     held = copy.deepcopy(schema)
     _hold(held, "response_schema")
-    return _bounded(held, max_string)
+    return _bounded(held, max_string, "response_schema")
 
 
 def enveloped(schema: dict[str, Any], name: tuple[str, str], key: str, where: str) -> dict[str, Any]:
@@ -101,9 +109,6 @@ def subschemas(schema: Any, path: str = "") -> Iterator[tuple[dict[str, Any], st
 def _hold(root: dict[str, Any], path: str) -> None:
     """Refuse what can't be held, and leave out what needs not be, in place."""
     for schema, at in subschemas(root, path):
-        for word in _REFUSED:
-            if word in schema:
-                raise Unsupported(f"{at}: no grammar here can hold {word}", param=f"{at}.{word}")
         if "oneOf" in schema:
             if not disjoint(root, schema["oneOf"]):
                 raise Unsupported(
@@ -124,9 +129,6 @@ def _hold(root: dict[str, Any], path: str) -> None:
             schema.pop("format", None)
         _rename_types(schema)
         _count_properties(schema, at)
-        ref = schema.get("$ref")
-        if ref is not None and not _points(root, ref):
-            raise Unsupported(f"{at}: {ref!r} points to nothing in this schema", param=f"{at}.$ref")
 
 
 def _rename_types(schema: dict[str, Any]) -> None:
@@ -166,22 +168,6 @@ def _count_properties(schema: dict[str, Any], at: str) -> None:
         del schema[word]
 
 
-def _points(root: Any, ref: Any) -> bool:
-    """Whether a local reference leads somewhere."""
-    if not isinstance(ref, str) or not ref.startswith("#"):
-        return False
-    found = root
-    for step in ref[1:].split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            return False
-    return ref == "#" or ref.startswith("#/")
-
-
 def _close(root: dict[str, Any]) -> None:
     """Refuse undeclared keys wherever properties are declared and nothing else is said about keys."""
     joined = {id(one) for schema, _ in subschemas(root) for one in schema.get("allOf") or ()}
@@ -198,16 +184,20 @@ _ANY = "unbraid_any"
 _ANY_REF = {"$ref": f"#/$defs/{_ANY}"}
 
 
-def _bounded(root: dict[str, Any], max_string: int | None) -> dict[str, Any]:
+def _bounded(root: dict[str, Any], max_string: int | None, path: str) -> dict[str, Any]:
     """``root``, changed in place so that no string is longer than ``max_string``."""
     if max_string is None:
         return root
-    for schema, _ in list(subschemas(root)):
+    for schema, at in list(subschemas(root, path)):
         kinds = schema.get("type")
         kinds = [kinds] if isinstance(kinds, str) else kinds or []
         if "enum" in schema or "const" in schema:
             continue
         if "string" in kinds and "pattern" not in schema and "format" not in schema:
+            if schema.get("minLength", 0) > max_string:
+                raise Unsupported(
+                    f"{at}: strings have at most {max_string} characters here", param=f"{at}.minLength"
+                )
             schema["maxLength"] = min(schema.get("maxLength", max_string), max_string)
         if "object" in kinds and schema.get("additionalProperties", True) in (True, {}):
             schema["additionalProperties"] = dict(_ANY_REF)
