@@ -107,15 +107,34 @@ def test_bodies_that_are_no_request(body: bytes) -> None:
         decode(body)
 
 
-def test_a_deep_schema_is_no_crash() -> None:
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels // 2):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+def test_schemas_may_be_deep_but_not_too_deep() -> None:
     import json
 
-    schema: dict[str, Any] = {}
-    for _ in range(300):
-        schema = {"properties": {"a": schema}}
-    tool = {"type": "function", "function": {"name": "x", "parameters": schema}}
+    tool = {"type": "function", "function": {"name": "x", "parameters": deep(60)}}
     request, plain = decode(json.dumps({"messages": USER, "tools": [tool]}).encode())
     assert normalise(request, plain).tools.callable
+    for body, param in (
+        (
+            {"tools": [tool, {"function": {"name": "y", "parameters": deep(66)}}]},
+            "tools[1].function.parameters",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": deep(300)}}},
+            "response_format.json_schema.schema",
+        ),
+        ({"chat_template_kwargs": deep(200)}, "chat_template_kwargs"),
+        ({"messages": [{**USER[0], "extra": deep(300)}]}, "messages"),
+    ):
+        with pytest.raises(InvalidRequest, match="levels deep") as caught:
+            decode(json.dumps({"messages": USER, **body}).encode())
+        assert caught.value.param == param
 
 
 def test_defaults_and_unknown_fields() -> None:

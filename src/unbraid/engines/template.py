@@ -114,7 +114,7 @@ class ChatTemplate:
             "documents": documents,
             **(kwargs or {}),
             "messages": prepared,
-            "tools": copy.deepcopy(list(tools)) if tools else None,
+            "tools": _copied(list(tools), "tools") if tools else None,
             "add_generation_prompt": add_generation_prompt and not continue_final_message,
         }
         text = _guarded(lambda: self._template.render(names))
@@ -150,9 +150,17 @@ def _guarded(action: Callable[[], _T]) -> _T:
         raise InvalidRequest("the chat template needs too much memory", param="chat_template") from error
 
 
+def _copied(value: _T, param: str) -> _T:
+    """A copy that a template may change; raises InvalidRequest for one that nests too deep."""
+    try:
+        return copy.deepcopy(value)
+    except RecursionError:
+        raise InvalidRequest(f"{param} is nested too deeply", param=param) from None
+
+
 def _prepared(message: Message) -> dict[str, Any]:
     """A copy that the template may have, with arguments as objects."""
-    prepared = copy.deepcopy(dict(message))
+    prepared = _copied(dict(message), "messages")
     calls = prepared.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function", call) if isinstance(call, dict) else None

@@ -6,9 +6,11 @@ Everything that can be refused without generating is refused here.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,6 +27,9 @@ __all__ = ["Budget", "Job", "check_model", "plan"]
 
 MAX_WHITE = 8
 """White space in a row that a grammar allows; formats write two characters at most."""
+
+_SCHEMA = ("response_schema", "response_format.json_schema.schema")
+_TOOL_PATH = re.compile(r"tools\[([0-9]+)\]")
 
 ThinkingState = Literal["open", "closed", "optional", "off"]
 
@@ -178,24 +183,47 @@ def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: ThinkingState, 
     from unbraid.constrain import constrain
 
     level = setup.strict_level or "auto"
-    made = constrain(
-        setup.reasoning_parser,
-        setup.tool_parser,
-        tools=ask.tools.callable,
-        tool_choice=ask.tools.choice,
-        parallel_tool_calls=ask.parallel_tool_calls,
-        thinking=thinking,
-        strict_level="function" if ask.tools.limited and level == "auto" else level,
-        response_schema=ask.schema,
-        tokenizer=engine.tokenizer,
-        markers=setup.markers,
-        max_white=MAX_WHITE,
-        max_string=setup.max_string,
-        label=thinking == "open" and _label_to_come(setup, prompt),
-    )
+    with _paths_of_the_request(ask):
+        made = constrain(
+            setup.reasoning_parser,
+            setup.tool_parser,
+            tools=ask.tools.callable,
+            tool_choice=ask.tools.choice,
+            parallel_tool_calls=ask.parallel_tool_calls,
+            thinking=thinking,
+            strict_level="function" if ask.tools.limited and level == "auto" else level,
+            response_schema=ask.schema,
+            tokenizer=engine.tokenizer,
+            markers=setup.markers,
+            max_white=MAX_WHITE,
+            max_string=setup.max_string,
+            label=thinking == "open" and _label_to_come(setup, prompt),
+        )
     if made is None:
         raise Unsupported("this request can't be enforced by a grammar", param="tool_choice")
     return made
+
+
+@contextmanager
+def _paths_of_the_request(ask: Ask) -> Iterator[None]:
+    """A refusal names what is wrong as the request does.
+
+    The answer's schema has another name there, and the tools that may be called may be only some of it.
+    """
+    try:
+        yield
+    except InvalidRequest as error:
+        message, param = error.message, error.param or ""
+        found = _TOOL_PATH.match(param)
+        if param.startswith(_SCHEMA[0]):
+            old, new = _SCHEMA
+        elif found:
+            tool = ask.tools.callable[int(found[1])]
+            at = next(n for n, one in enumerate(ask.tools.shown) if one is tool)
+            old, new = found[0], f"tools[{at}]"
+        else:
+            raise
+        raise type(error)(message.replace(old, new, 1), param=param.replace(old, new, 1)) from error
 
 
 def _label_to_come(setup: Setup, prompt: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from unbraid.constrain.checks import check_depth
 from unbraid.errors import InvalidRequest
 
 __all__ = ["ChatRequest", "decode"]
@@ -125,6 +126,10 @@ class ChatRequest(Struct):
     return_token_ids: bool | None = None
 
 
+MAX_DEPTH = 128
+"""Levels of objects and lists in a request; a schema in it may have half as many."""
+
+
 class _Refused(Struct):
     """Fields that would change what the answer must be, and that this server can't honour."""
 
@@ -169,11 +174,23 @@ def decode(body: bytes) -> tuple[ChatRequest, dict[str, Any]]:
         _raise(str(error))
     except RecursionError as error:
         raise InvalidRequest("the request is nested too deeply") from error
+    _check_depths(request, plain)
     for name in refused.__struct_fields__:
         value = getattr(refused, name)
         if not isinstance(value, UnsetType) and value not in (None, False):
             raise InvalidRequest(f"{name} is not supported: {_INSTEAD.get(name, _BY_DEFAULT)}", param=name)
     return request, plain
+
+
+def _check_depths(request: ChatRequest, plain: dict[str, Any]) -> None:
+    """Refuse what nests too deep to be copied, rendered or held."""
+    for n, tool in enumerate(request.tools or ()):
+        check_depth(tool.function.parameters, f"tools[{n}].function.parameters")
+    wanted = request.response_format
+    if wanted is not None and wanted.json_schema is not None:
+        check_depth(wanted.json_schema.schema, "response_format.json_schema.schema")
+    for name, value in plain.items():
+        check_depth(value, name, MAX_DEPTH)
 
 
 def _raise(message: str) -> NoReturn:
