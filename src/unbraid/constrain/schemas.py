@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from unbraid.branches import Branch
+from unbraid.constrain.checks import LARGEST
 from unbraid.constrain.disjoint import disjoint
 from unbraid.errors import Unsupported
 
@@ -128,6 +129,7 @@ def _hold(root: dict[str, Any], path: str) -> None:
         if schema.get("format") not in FORMATS or "pattern" in schema:
             schema.pop("format", None)
         _rename_types(schema)
+        _bound_digits(schema)
         _count_properties(schema, at)
 
 
@@ -146,6 +148,18 @@ def _rename_types(schema: dict[str, Any]) -> None:
         schema["type"] = kinds[0] if len(kinds) == 1 else kinds
     else:
         del schema["type"]
+
+
+def _bound_digits(schema: dict[str, Any]) -> None:
+    """A bound on both sides of an integer, so that no model writes digits without end."""
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "integer" not in kinds or "number" in kinds or "enum" in schema or "const" in schema:
+        return
+    for word, limit in (("Minimum", -LARGEST), ("Maximum", LARGEST)):
+        exclusive = schema.get("exclusive" + word)
+        if word.lower() not in schema and (exclusive is None or isinstance(exclusive, bool)):
+            schema[word.lower()] = limit
 
 
 def _count_properties(schema: dict[str, Any], at: str) -> None:
