@@ -9,7 +9,7 @@ import pytest
 from llguidance import LLMatcher
 
 from tests.constrain.cases import PAIRS, function
-from tests.constrain.helpers import vocabulary
+from tests.constrain.helpers import accepts, vocabulary
 from unbraid.constrain import Constraint, constrain
 from unbraid.errors import InvalidRequest
 
@@ -114,6 +114,14 @@ VALUES: dict[str, tuple[Any, str]] = {
     "a reference to itself": ({"$ref": "#/properties/a"}, ".properties.a"),
     "not": ({"not": {}}, ".properties.a.not"),
     "a key of no text": ({"type": "object", "properties": {1: {}}}, ".properties.a.properties"),
+    "patterns that meet": (
+        {"type": "object", "patternProperties": {"a": {}, "b": {}}},
+        ".properties.a.patternProperties",
+    ),
+    "a listed object without a key": (
+        {"type": "object", "enum": [{"k": 1}], "required": ["z"]},
+        ".properties.a",
+    ),
     "a set": ({"enum": {1, 2}}, ".properties.a.enum"),
 }
 PATTERNS = {
@@ -158,6 +166,9 @@ FINE = {
             "allOf": [{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "string"}]
         },
         "open": {"type": "object", "properties": {"k": {}}, "required": ["z"], "additionalProperties": True},
+        "one key at most": {"type": "object", "maxProperties": 1},
+        "one item at most": {"type": "array", "maxItems": 1},
+        "patterns apart": {"type": "object", "patternProperties": {"^x-": {"type": "null"}, "^y-": {}}},
         "required alone": {"type": "object", "required": ["z"]},
         "an integer that is a number": {"allOf": [{"type": "number"}, {"type": "integer", "minimum": 3}]},
     }.items()
@@ -252,6 +263,15 @@ def test_what_nothing_enforces_may_be_anything_but_deep(reasoning: str | None, t
     for name, (schema, _) in ALL.items():
         found = tried(reasoning, tool, tools=[function("f", schema)])
         assert isinstance(found, Constraint) is ("levels" not in name or name == "31 levels"), name
+
+
+def test_integers_end() -> None:
+    tools = [function("f", {"type": "object", "properties": {"a": {"type": "integer"}}}, True)]
+    found = constrain(None, "hermes", tools=tools, tool_choice="required")
+    assert found is not None
+    for digits, fine in ((18, True), (19, False), (40, False)):
+        text = '<tool_call>\n{"name": "f", "arguments": {"a": %s}}\n</tool_call>' % ("9" * digits)
+        assert accepts(found.lark(), text) is fine
 
 
 def test_names_are_text() -> None:

@@ -7,8 +7,10 @@ nothing enforces: they may say anything, but not without end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from unbraid.branches import KINDS, Branch, Conjunction, expand
@@ -28,6 +30,7 @@ _COUNT = 65536  # the same for counts of characters, items and keys
 _DIGITS = 17  # behind the point
 _STEP_DIGITS = 9  # of multipleOf
 _MOST = 10**309  # above every finite float
+_BEGINNING = re.compile(r"\^([A-Za-z0-9_-]+)(?![*+?{])")
 _COMPOSITES = 256
 _REFUSED = (
     *("not", "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames"),
@@ -151,6 +154,17 @@ def _parts(schema: dict[str, Any], at: str) -> Iterator[tuple[Any, str]]:
             yield schema[word], f"{at}.{word}"
 
 
+def _apart(patterns: list[str]) -> bool:
+    """Whether patterns of keys begin with texts of which none begins another."""
+    if len(patterns) < 2:
+        return True
+    found = [_BEGINNING.match(pattern) for pattern in patterns]
+    if any("|" in pattern for pattern in patterns):
+        return False
+    texts = sorted(one[1] for one in found if one)
+    return len(texts) == len(patterns) and not any(later.startswith(text) for text, later in pairwise(texts))
+
+
 class _Check:
     def __init__(self, root: Any, where: str, arguments: bool) -> None:
         self.root = root
@@ -196,6 +210,8 @@ class _Check:
                 widths(pattern)
             except Unsupported as problem:
                 raise Unsupported(f"{place}: {problem.message}", param=place) from None
+        if not _apart(list(schema.get("patternProperties", ()))):
+            raise self.refuse(schema, at, "patternProperties", "may match the same key twice")
         for word in _COUNTS:
             if schema.get(word, 0) > _COUNT:
                 if word.startswith("min"):
@@ -314,10 +330,21 @@ class _Check:
             if not left:
                 raise Unsupported(f"{place}: no value can satisfy this schema", param=place)
             for parts in left:
+                self.counted(parts, place)
                 for key, both in self.composites(parts):
                     if str(both) not in seen and len(seen) < _COMPOSITES:
                         seen.add(str(both))
                         stack.append((both, f"{place}.properties.{key}"))
+
+    @staticmethod
+    def counted(parts: Conjunction, place: str) -> None:
+        """Refuse a count of keys in one part and the keys in another."""
+        for part in parts:
+            for word in ("minProperties", "maxProperties"):
+                if word in part and any("properties" in one for one in parts if one is not part):
+                    raise Unsupported(
+                        f"{place}: no grammar here can hold {word} beside other parts", param=place
+                    )
 
     @staticmethod
     def composites(parts: Conjunction) -> list[tuple[str, dict[str, Any]]]:

@@ -33,8 +33,13 @@ def possible(parts: Conjunction, kinds: tuple[str, ...], *, closed: bool) -> boo
 def _listed(value: Any, parts: Conjunction) -> bool:
     if not Branch((*parts, {"const": value})).kinds:
         return False
-    least, most = _counts(parts, "Length")
-    return not isinstance(value, str) or least <= len(value) <= most
+    if isinstance(value, dict) and not set(required_keys(parts)) <= set(value):
+        return False
+    for kind, what in ((str, "Length"), (dict, "Properties"), (list, "Items")):
+        least, most = _counts(parts, what)
+        if isinstance(value, kind) and not least <= len(value) <= most:
+            return False
+    return True
 
 
 def _kind(kind: str, parts: Conjunction, closed: bool) -> bool:

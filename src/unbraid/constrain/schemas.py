@@ -51,7 +51,9 @@ def arguments(parameters: Any, strict: bool, max_string: int | None, where: str)
 def _inlined(root: dict[str, Any]) -> dict[str, Any]:
     """``root`` without a reference at its top if that says everything: both at once are harder to hold."""
     definitions: dict[str, Any] = {word: root[word] for word in ("$defs", "definitions") if word in root}
-    while set(root) <= {"$ref", *definitions, *_ANNOTATIONS}:
+    while set(root) <= {"$ref", *definitions, *_ANNOTATIONS} or (
+        root.get("type") == "object" and set(root) <= {"$ref", "type", *definitions, *_ANNOTATIONS}
+    ):
         _, word, name = (*str(root.get("$ref")).split("/"), "", "")[:3]
         target = definitions.get(word, {}).get(name)
         if not isinstance(target, dict) or str(root.get("$ref")).count("/") != 2:

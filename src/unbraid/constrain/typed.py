@@ -93,7 +93,8 @@ class Typed:
         """Items between commas."""
         if most <= 0:
             return Text("")
-        more = seq(item, Repeat(seq(self.notation.comma, item), max(least - 1, 0), most - 1))
+        rest = [Repeat(seq(self.notation.comma, item), max(least - 1, 0), most - 1)] if most > 1 else []
+        more = seq(item, *rest)
         return more if least else maybe(more)
 
     # -- by schema ------------------------------------------------------------
@@ -269,13 +270,14 @@ class Typed:
         comma = self.notation.comma
         if not nodes:
             return Text("") if extra is None else self.listed(extra, least, most)
-        tail: Node = Text("") if extra is None else Repeat(seq(comma, extra), least, max(most, least))
+        most = max(most, least)
+        tail: Node = Text("") if extra is None or not most else Repeat(seq(comma, extra), least, most)
         options: list[Node] = []
         for n, (must, node) in enumerate(nodes):
             rest = [seq(comma, one) if needed else maybe(seq(comma, one)) for needed, one in nodes[n + 1 :]]
             options.append(seq(node, *rest, tail))
             if must:
                 return alt(options)
-        if extra is not None:
+        if extra is not None and most:
             options.append(self.listed(extra, max(least, 1), most))
         return alt(options) if least and extra is not None else maybe(alt(options))
