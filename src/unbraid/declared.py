@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NoReturn, get_args
 
 from unbraid.errors import InvalidRequest
+from unbraid.machine.setup import flat
 from unbraid.syntax import (
     Channels,
     Choice,
@@ -111,9 +112,9 @@ def _tools(half: Tools) -> None:
     assert isinstance(parts, tuple)
     if not (isinstance(parts[0], Lit) or half.call.anchor):
         _refuse("Tools.call.parts[0]", "a marker, unless the call is anchored", parts[0])
-    if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in _flat(parts)):
+    if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in flat(parts)):
         _refuse("Tools.call.parts", "parts that hold the function's name", parts)
-    if not any(isinstance(one, ARGUMENTS) for one in _flat(parts)):
+    if not any(isinstance(one, ARGUMENTS) for one in flat(parts)):
         _refuse("Tools.call.parts", "parts that hold the arguments", parts)
     if half.section is not None:
         if not isinstance(half.section, Section):
@@ -122,15 +123,6 @@ def _tools(half: Tools) -> None:
     _spaces("Tools", half, ("before", "between", "after", "before_bare"))
     _texts("Tools", half, ("recover", "dropped", "models"))
     _one_of("Tools.ids", half.ids, ("random", "nine"))
-
-
-def _flat(parts: tuple[Part, ...]) -> Iterable[Part]:
-    for part in parts:
-        if isinstance(part, Choice):
-            for option in part.options:
-                yield from _flat(option)
-        else:
-            yield part
 
 
 def _parts(field: str, parts: object) -> None:

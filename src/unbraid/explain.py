@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from unbraid.errors import BrokenFormat, Inexpressible, UnknownParser
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
-from unbraid.machine.setup import call_openers, literals
+from unbraid.machine.setup import call_openers, flat, literals
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
     ANY,
@@ -241,15 +240,6 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
     }
 
 
-def _flat(parts: tuple[Part, ...]) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, Choice):
-            for option in part.options:
-                yield from _flat(option)
-        else:
-            yield part
-
-
 # ---------------------------------------------------------------- the grammar
 
 
@@ -428,7 +418,7 @@ def _call_limits(tools: Tools) -> list[str]:
         lines.append("Content that ends in white space, in front of a call.")
     if tools.call.anchor:
         lines.append("Content with a line that begins as a call does, and calls behind it on the same line.")
-    for part in _flat(tools.call.parts):
+    for part in flat(tools.call.parts):
         if isinstance(part, Pairs):
             lines.append(
                 "A value whose text the schema reads as another value, such as `3` for a string or integer."

@@ -10,7 +10,7 @@ from unbraid import validate
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine
-from unbraid.machine.setup import literals, setup
+from unbraid.machine.setup import flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -34,7 +34,7 @@ class Plan:
     ``skip_special_tokens`` and ``spaces_between_special_tokens`` are how the engine
     must decode; ``stop`` are turn ends to stop at; ``thinking`` is the start state:
     ``open``, ``closed``, ``optional`` or ``off``; ``constrained`` says whether the
-    request's calls are enforced by a grammar, from the first token.
+    output is read as one whose calls a grammar enforced (a forced choice, or as the parser was told).
     """
 
     thinking: Literal["open", "closed", "optional", "off"]
@@ -112,6 +112,7 @@ class Parser:
             "parallel_tool_calls": parallel_tool_calls,
         }
         self._tokenizer = tokenizer
+        self._spelled: Literal["text"] | None = "text" if markers == "text" else None
         self._offered = offered_tools(tools, tool_choice)
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
@@ -194,6 +195,7 @@ class Parser:
             strict_level=strict_level,
             response_schema=response_schema,
             tokenizer=self._tokenizer,
+            markers=self._spelled,
             max_calls=max_calls,
             max_white=max_white,
             max_string=max_string,
@@ -390,5 +392,5 @@ def offered_tools(
 def _id_pattern(tools: Tools | None) -> str | None:
     if tools is None:
         return None
-    patterns = [part.pattern for part in tools.call.parts if isinstance(part, Id) and part.name]
+    patterns = [part.pattern for part in flat(tools.call.parts) if isinstance(part, Id) and part.name]
     return patterns[0] if patterns else None

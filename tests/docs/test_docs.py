@@ -11,6 +11,7 @@ import types
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from unbraid.formats import registry
 
@@ -28,12 +29,21 @@ COMMANDS = [
 WITH_PYTHON = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 
 
+def _tokenizer() -> Tokenizer:
+    """A tokenizer of bytes with the markers as special tokens."""
+    vocabulary = {char: n for n, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.add_special_tokens(["<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>"])
+    return tokenizer
+
+
 class _Output:
     text = (
         "Fine.\n</think>\n\n"
         + '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Cork"}}\n</tool_call>'
     )
-    token_ids = ()
+    token_ids = tuple(_tokenizer().encode(text).ids)
     finish_reason = "stop"
 
 
@@ -41,6 +51,9 @@ class _Engine:
     """A stand-in for vLLM's engine: answers one recorded output and keeps what it was asked."""
 
     asked: object = None
+
+    def get_tokenizer(self) -> object:
+        return types.SimpleNamespace(backend_tokenizer=_tokenizer())
 
     def generate(self, prompts: list[str], sampling: object) -> list[object]:
         self.asked = sampling

@@ -121,13 +121,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _turn(client: ChatClient, body: dict[str, Any], messages: list[dict[str, Any]], printer: Printer) -> None:
     """One question to its answer, the results of calls in between."""
+    before = len(messages) - 1
     while True:
         try:
             answer = client.stream({**body, "messages": messages}, printer.show)
         except UnbraidError as error:
             printer.end()
             printer.note(f"error: {error}")
-            messages.pop()
+            del messages[before:]
             return
         printer.end()
         if answer.finish_reason == "length":

@@ -106,6 +106,7 @@ def read_choice(m: Reader, part: Choice) -> Run:
 
 
 Options = list[tuple[tuple[Part, ...], tuple[str, ...], Name | None]]
+# By identity: a declaration is hashed anew, all of it, at every look-up.
 _KNOWN: dict[int, tuple[Choice, Options, int, str]] = {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from unbraid.machine.core import Broken, Call, Refuted, Run
+from unbraid.machine.markers import scanner
 from unbraid.machine.reader import Reader
 from unbraid.syntax import MAX_WHITE, WHITE, Choice, Json, Lit, Part, Ws
 
@@ -192,15 +193,27 @@ class Recovery(Reader):
 
     def closer_nearby(self, part: Lit, rest: tuple[Part, ...]) -> Run:
         """A proven call without its closer: text up to a closer nearby is noise, else it is content."""
-        closers = tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings)
+        scan = scanner(tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings))
+        at = self.i
+        closer: str | None = None
         while True:
-            window = self.buf[self.i : self.i + MAX_WHITE]
-            places = [place for place in map(window.find, closers) if place >= 0]
-            if places or self.eof or len(window) >= MAX_WHITE:
+            found = scan.search(self.buf, at)
+            near = found is not None and found.start() < self.i + MAX_WHITE
+            if found is not None and near and found.group() in scan.markers:
+                counts = self.is_marker(found.group(), found.start())
+                if counts:
+                    closer = found.group()
+                    break
+                if counts is False:
+                    at = found.start() + 1
+                    continue
+            elif not near and (found is not None or len(self.buf) - self.i >= MAX_WHITE):
+                break
+            if self.eof:
                 break
             yield
+            at = self.i
         self.note("missing_marker", self.at(), self.at(), part.text)
-        if places:
-            self.take(min(places), "noise")
-            spelling = yield from self.literal(closers)
-            self.take(len(spelling or ""), "markup")
+        if closer is not None and found is not None:
+            self.take(found.start() - self.i, "noise")
+            self.take(len(closer), "markup")

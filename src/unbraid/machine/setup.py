@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ from unbraid.syntax import (
     Tools,
 )
 
-__all__ = ["Setup", "call_openers", "literals", "setup"]
+__all__ = ["Setup", "call_openers", "flat", "literals", "setup"]
 
 _FIRST_CHAR: dict[type, str] = {Envelope: "{", Envelopes: "[", PythonCalls: "[", GemmaObject: "{", Json: "{"}
 
@@ -46,15 +47,22 @@ def first_literals(parts: tuple[Part, ...]) -> list[tuple[str, bool]]:
     return found
 
 
+def flat(parts: tuple[Part, ...]) -> Iterator[Part]:
+    """The parts in order, those of every option of a choice among them."""
+    for part in parts:
+        if isinstance(part, Choice):
+            for option in part.options:
+                yield from flat(option)
+        else:
+            yield part
+
+
 def literals(parts: tuple[Part, ...]) -> list[Lit]:
     """Every marker that stands in a sequence of parts."""
     found: list[Lit] = []
-    for part in parts:
+    for part in flat(parts):
         if isinstance(part, Lit):
             found.append(part)
-        elif isinstance(part, Choice):
-            for option in part.options:
-                found += literals(option)
         elif isinstance(part, Pairs):
             found += [part.open, *(one for one in part.middle if isinstance(one, Lit)), part.close]
         elif isinstance(part, GemmaObject):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from unbraid.codecs.gemma import KEY
 from unbraid.schema import Slot, Typer, bare, quote
 from unbraid.syntax import MAX_NAME, WHITE, GemmaObject
 from unbraid.writing.pair import fail
@@ -12,7 +13,7 @@ from unbraid.writing.values import TOKEN, check_object, same_value
 
 __all__ = ["write_gemma"]
 
-_BARE_KEY = re.compile(r"[^:{}\[\],<>]+")
+_BARE_KEY = re.compile(f"{KEY}+")
 
 
 def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> str:
