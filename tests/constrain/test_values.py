@@ -188,14 +188,14 @@ def test_spellings(tool: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "schema", "param"),
     [
-        ("qwen3_coder", schema_of({"type": "string", "pattern": "(?=a)b"}), ".v"),
+        ("qwen3_coder", schema_of({"type": "string", "pattern": "(?=a)b"}), ".v.pattern"),
         ("glm47", schema_of({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}), ".v"),
         ("pythonic", {"type": "object", "properties": {"a-b": {}}, "required": ["a-b"]}, ".a-b"),
         ("glm47", {"type": "object", "properties": {"a<b": {}}, "required": ["a<b"]}, ".a<b"),
         ("hermes", {"type": "string"}, ".type"),
-        ("glm47", schema_of({"type": "string", "minLength": 3, "maxLength": 1}), ".v"),
-        ("gemma4", schema_of({"not": {"type": "string"}}), ".v"),
-        ("glm47", schema_of({"type": "string", "not": {"const": "a"}}), ".v"),
+        ("glm47", schema_of({"type": "string", "minLength": 3, "maxLength": 1}), ".v.minLength"),
+        ("gemma4", schema_of({"not": {"type": "string"}}), ".v.not"),
+        ("glm47", schema_of({"type": "string", "not": {"const": "a"}}), ".v.not"),
     ],
 )
 def test_what_cannot_be_held_names_its_place(tool: str, schema: Any, param: str) -> None:

@@ -222,7 +222,7 @@ class _Check:
                 self.bound(schema, at, word)
         for least, most in _PAIRS:
             if least in schema and most in schema and schema[least] > schema[most]:
-                raise InvalidRequest(f"{at}: {least} is greater than {most}", param=f"{at}.{least}")
+                raise Unsupported(f"{at}: {least} is greater than {most}", param=f"{at}.{least}")
 
     def bound(self, schema: dict[str, Any], at: str, word: str) -> None:
         """A bound of a number: of a size and a length that every notation can hold."""
@@ -327,6 +327,8 @@ class _Check:
             left = [
                 parts for parts in expand(self.root, one) if possible(parts, kinds, closed=self.arguments)
             ]
+            if top and "type" in one and "object" not in Branch(({"type": one["type"]},)).kinds:
+                raise Unsupported(f"{place}: arguments are an object", param=f"{place}.type")
             if not left:
                 raise Unsupported(f"{place}: no value can satisfy this schema", param=place)
             for parts in left:
