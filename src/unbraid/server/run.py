@@ -100,8 +100,7 @@ async def run(
     except UnbraidError:
         raise
     except Exception:
-        logger.exception("choice %d of %s failed after %d characters", index, job.id, sum(map(len, seen)))
-        logger.debug("the output so far: %r", "".join(seen))
+        logger.exception("choice %d of %s failed; the output so far: %r", index, job.id, "".join(seen))
         raise
     raise EngineError("the engine ended without saying why")
 
