@@ -16,18 +16,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from unbraid import validate
-from unbraid.machine.channels import header_prefix
-from unbraid.machine.headers import parse_header, route_of
+from unbraid.machine.alignment import Alignment
+from unbraid.machine.channels import ChannelMachine, header_prefix, scanners
+from unbraid.machine.core import Run
+from unbraid.machine.headers import Header, parse_header, route_of
 from unbraid.machine.setup import call_openers, first_literals
+from unbraid.machine.state import State
 from unbraid.parser import Parser, halves
 from unbraid.prompts import prompt_state, prompt_text
-from unbraid.syntax import WHITE, Channels
+from unbraid.syntax import BLANK, WHITE, Channels
 from unbraid.tokens import Tokenizer
 
 __all__ = ["Carry", "End", "Gate"]
 
-Phase = Literal["absent", "open", "over", "header", "body"]
-_BLANK = WHITE.encode()
+Phase = Literal["absent", "open", "over", "first", "header", "body", "between"]
+_BLANKS = tuple(char.encode() for char in BLANK)
+_blank_run = re.compile(b"(?:" + b"|".join(map(re.escape, _BLANKS)) + b")*").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class Carry:
 
     ``tail`` are the last bytes, in which a marker may have begun, and ``starts``
     where the tokens of the tail begin in the output; ``prompt`` is the text in front.
+    In a channel format ``header`` is what the prompt wrote of the first header, and
+    ``route`` the row of the routing table whose body is being read.
     """
 
     phase: Phase
@@ -56,6 +62,8 @@ class Carry:
     tail: bytes = b""
     starts: tuple[tuple[int, int, int], ...] = ()
     prompt: str | None = None
+    header: str = ""
+    route: int = 0
 
 
 class Gate:
@@ -99,6 +107,8 @@ class Gate:
         found = sorted((one.encode() for one in markers), key=len, reverse=True)
         self._search = re.compile(b"|".join(map(re.escape, found)) or b"(?!)").search
         self._keep = max(map(len, found), default=1) - 1
+        if self._channels is not None:
+            self._know_channels(self._channels)
 
     def _spellings(self) -> tuple[list[str], list[str], list[str]]:
         """The texts that end thinking, that begin it, and the calls' openers that end it."""
@@ -121,6 +131,20 @@ class Gate:
                 implicit = [text for text in call_openers(tools.call) if text in marked]
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
 
+    def _know_channels(self, channels: Channels) -> None:
+        """The ids of a channel format's markers; a body ends only at one of them."""
+        parts = (channels.start, channels.channel, channels.constrain, channels.body, *channels.ends)
+        texts = (*(text for one in parts for text in one.spellings), *channels.dropped)
+        ids = {one: self._tokenizer.token_id(one) for one in texts}
+        known = {one: token_id for one, token_id in ids.items() if token_id is not None}
+        self._state = State(tokenizer=self._tokenizer, markers=known)
+        begins = [
+            max((one for one in known if marker.startswith(one)), key=len, default=None)
+            for marker in scanners(channels)[1].markers
+        ]
+        self._all_by_id = None not in begins
+        self._by_id = {known[one] for one in begins if one is not None}
+
     def _sequences(self, spellings: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """The token ids of each spelling, as the tokenizer writes it."""
         return tuple(tuple(self._tokenizer.encode(one)) for one in spellings)
@@ -136,7 +160,7 @@ class Gate:
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         text = None if prompt is None else prompt_text(prompt, self._tokenizer)
         if self._channels is not None:
-            return self._begin_channels(self._channels, text)
+            return self._begin_channels(self._channels, text) if self._names[0] else Carry("over")
         reasoning = self._reasoning
         if reasoning is None:
             return Carry("over")
@@ -151,13 +175,13 @@ class Gate:
     @staticmethod
     def _begin_channels(channels: Channels, prompt: str | None) -> Carry:
         """The prompt may have written a part of a header, or have begun a body."""
-        if prompt is None:
-            return Carry("header")
         header, body, _ = header_prefix(channels, prompt).partition(channels.body.text)
         if not body:
-            return Carry("header", tail=header.encode("utf-8", "surrogatepass"), prompt=prompt)
+            return Carry("first", prompt=prompt, header=header)
         route = route_of(channels, parse_header(channels, header, frozenset()))[0]
-        return Carry("body" if route.strand == "reasoning" else "over", prompt=prompt)
+        if route.strand != "reasoning":
+            return Carry("over", prompt=prompt)
+        return Carry("body", prompt=prompt, route=channels.routes.index(route))
 
     def thinking_ended(
         self,
@@ -180,18 +204,11 @@ class Gate:
         validate.instance("carry", carry, Carry, "what Gate.begin or find_end gave")
         if carry.phase == "over":
             return None, carry
-        if carry.phase == "open" and self._all_by_id and self._by_id.isdisjoint(ids):
-            return None, replace(carry, tokens=carry.tokens + len(ids), tail=b"", starts=())
-        pieces = [self._tokenizer.token_bytes(token_id) for token_id in ids]
-        starts = list(carry.starts)
-        position = carry.length
-        for n, (token_id, piece) in enumerate(zip(ids, pieces, strict=True)):
-            starts.append((position, carry.tokens + n, token_id))
-            position += len(piece)
-        data = carry.tail + b"".join(pieces)
-        state = replace(
-            carry, tokens=carry.tokens + len(ids), length=position, tail=data, starts=tuple(starts)
-        )
+        if carry.phase in ("open", "body") and self._all_by_id and self._by_id.isdisjoint(ids):
+            pending = (token_id for _, _, token_id in carry.starts)
+            if self._by_id.isdisjoint(pending):
+                return None, replace(carry, tokens=carry.tokens + len(ids), tail=b"", starts=())
+        state = self._with(ids, carry)
         if self._channels is not None:
             return self._channel_end(state, self._channels)
         if state.phase == "absent":
@@ -199,6 +216,19 @@ class Gate:
             if end is not None or state.phase == "absent":
                 return end, state
         return self._marker_end(state)
+
+    def _with(self, ids: Sequence[int], carry: Carry) -> Carry:
+        """The carry with these tokens behind its tail."""
+        pieces = [self._tokenizer.token_bytes(token_id) for token_id in ids]
+        starts = list(carry.starts)
+        position = carry.length
+        for n, (token_id, piece) in enumerate(zip(ids, pieces, strict=True)):
+            starts.append((position, carry.tokens + n, token_id))
+            position += len(piece)
+        data = carry.tail + b"".join(pieces)
+        return replace(
+            carry, tokens=carry.tokens + len(ids), length=position, tail=data, starts=tuple(starts)
+        )
 
     def _marker_end(self, state: Carry) -> tuple[End | None, Carry]:
         base = state.length - len(state.tail)
@@ -213,6 +243,7 @@ class Gate:
     def _next(self, state: Carry, base: int) -> tuple[int, bytes] | None:
         """The first marker of the tail that counts: its place in the output and its text."""
         at = 0
+        begun = {(position, token_id) for position, _, token_id in state.starts}
         while True:
             found = self._search(state.tail, at)
             if found is None:
@@ -220,7 +251,7 @@ class Gate:
             marker = found.group()
             token_id = self._ids[marker]
             begin = base + found.start()
-            if token_id is None or any(one[0] == begin and one[2] == token_id for one in state.starts):
+            if token_id is None or (begin, token_id) in begun:
                 return begin, marker
             at = found.start() + 1
 
@@ -231,52 +262,67 @@ class Gate:
 
     def _trim(self, state: Carry) -> Carry:
         """Keep only the bytes in which a marker may have begun."""
-        tail = state.tail[-self._keep :] if self._keep else b""
-        first = state.length - len(tail)
-        return replace(state, tail=tail, starts=tuple(one for one in state.starts if one[0] >= first))
+        return _cut(state, max(len(state.tail) - self._keep, 0))
 
     def _begin_output(self, state: Carry) -> tuple[End | None, Carry]:
         """Thinking is not open yet: an opener opens it, anything else means there is none."""
-        text = state.tail.lstrip(_BLANK)
+        blank = _blank_run(state.tail)
+        state = _cut(state, blank.end() if blank else 0)
+        text = state.tail
         base = state.length - len(text)
         for opener in self._openers:
             if text.startswith(opener):
                 token_id = self._ids[opener]
                 if token_id is None or any(one[0] == base and one[2] == token_id for one in state.starts):
-                    behind = base + len(opener)
-                    rest = tuple(one for one in state.starts if one[0] >= behind)
-                    return None, replace(state, phase="open", tail=text[len(opener) :], starts=rest)
-        if not text or any(one.startswith(text) for one in self._openers):
+                    return None, replace(_cut(state, len(opener)), phase="open")
+        if any(one.startswith(text) for one in (*self._openers, *_BLANKS)):
             return None, state
         return self._end(state, base, True)
 
-    def _channel_end(self, state: Carry, channels: Channels) -> tuple[End | None, Carry]:
+    def _channel_end(
+        self, state: Carry, channels: Channels, finished: bool = False
+    ) -> tuple[End | None, Carry]:
         """Thinking is over where a message that is none begins its body."""
-        while True:
-            base = state.length - len(state.tail)
-            if state.phase == "body":
-                ends = [one.text.encode() for one in channels.ends if one.text in _thinking_ends(channels)]
-                places = [(at, one) for one in ends if (at := state.tail.find(one)) >= 0]
-                if not places:
-                    return None, self._drop(state, max(map(len, ends)) - 1)
-                at, marker = min(places)
-                state = replace(state, phase="header", tail=state.tail[at + len(marker) :])
-                continue
-            body = channels.body.text.encode()
-            at = state.tail.find(body)
-            if at < 0:
-                return None, self._drop(state, 1024)
-            header = parse_header(channels, state.tail[:at].decode("utf-8", "replace"), frozenset())
-            behind = at + len(body)
-            if route_of(channels, header)[0].strand != "reasoning":
-                return self._end(state, base + behind, False)
-            state = replace(state, phase="body", tail=state.tail[behind:])
+        text, begins, alignment = self._text(state, finished)
+        reader = _Messages(self._state, channels, state)
+        if reader.alignment is not None:
+            reader.alignment = alignment
+        reader.feed(text)
+        if finished:
+            reader.finish()
+        if reader.over is not None:
+            index = bisect_left(begins, reader.over)
+            token = state.starts[index][1] if index < len(begins) else state.tokens
+            if state.phase == "first" and not reader.over:
+                token = 0
+            return End(token, reader.implicit), Carry("over", state.tokens, state.length)
+        begin = reader.begin if reader.phase in ("first", "header") else reader.at()
+        if reader.phase == "first":
+            begin = len(text) - len(text.lstrip(WHITE))
+        done = len(text[:begin].encode("utf-8", "surrogateescape"))
+        return None, replace(_cut(state, done), phase=reader.phase, route=reader.route)
 
-    @staticmethod
-    def _drop(state: Carry, keep: int) -> Carry:
-        tail = state.tail[-keep:]
-        first = state.length - len(tail)
-        return replace(state, tail=tail, starts=tuple(one for one in state.starts if one[0] >= first))
+    def _text(self, state: Carry, finished: bool) -> tuple[str, list[int], Alignment]:
+        """The tail as text, the character at which each of its tokens begins, and its special tokens."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        base = state.length - len(state.tail)
+        places = [position - base for position, _, _ in state.starts]
+        first, *stops = (*places, len(state.tail))
+        pieces = [decoder.decode(state.tail[:first])]
+        length = len(pieces[0])
+        begins: list[int] = []
+        alignment = Alignment(self._tokenizer, self._state.markers)
+        for (_, _, token_id), start, stop in zip(state.starts, places, stops, strict=True):
+            if self._tokenizer.is_special(token_id):
+                pieces.append(decoder.decode(b"", True))
+                length += len(pieces[-1])
+                alignment.starts[length] = token_id
+            begins.append(length)
+            pieces.append(decoder.decode(state.tail[start:stop]))
+            length += len(pieces[-1])
+        text = "".join(pieces) + decoder.decode(b"", finished)
+        alignment.covered = len(text)
+        return text, begins, alignment
 
     def bounds(self, ids: Sequence[int], carry: Carry) -> tuple[int, int]:
         """For an engine whose grammar holds no thinking: (grammar_start, constraint_start) of a batch.
@@ -348,9 +394,15 @@ class Gate:
 
     def end_of(self, ids: Sequence[int], carry: Carry, finish_reason: str = "stop") -> End | None:
         """The end of thinking in a whole output, drafts decided; None when it never ended."""
-        end, _ = self.find_end(ids, carry)
-        if end is not None or self._reasoning is None or self.implicit_end_ids:
+        end, after = self.find_end(ids, carry)
+        if end is not None or after.phase == "over":
             return end
+        if self._channels is not None:
+            return self._channel_end(self._with(ids, carry), self._channels, finished=True)[0]
+        if after.phase == "absent":
+            return self._end(after, after.length - len(after.tail), True)[0] if after.tail else None
+        if self.implicit_end_ids:
+            return None
         spans, begins = self._read(ids, carry, finish_reason)
         first = next((span.start for span in spans if span.index is not None), None)
         if first is None:
@@ -358,5 +410,69 @@ class Gate:
         return End(bisect_left(begins, first), True)
 
 
-def _thinking_ends(channels: Channels) -> set[str]:
-    return {end for route in channels.routes if route.strand == "reasoning" for end in route.ends}
+def _cut(state: Carry, done: int) -> Carry:
+    """The carry without the first bytes of its tail, and without the tokens that begin in them."""
+    first = state.length - len(state.tail) + done
+    starts = state.starts[bisect_left(state.starts, (first,)) :]
+    return replace(state, tail=state.tail[done:], starts=starts)
+
+
+class _Messages(ChannelMachine):
+    """Reads messages on from where a carry stands, up to a body that is no thinking.
+
+    ``over`` is where that body begins; ``implicit`` says that no header stands in
+    front of it. ``begin`` is where the message begins whose header is being read.
+    """
+
+    def __init__(self, state: State, channels: Channels, carry: Carry) -> None:
+        self.phase: Phase = carry.phase
+        self.route = carry.route
+        self.over: int | None = None
+        self.implicit = False
+        self.begin = 0
+        super().__init__(state, channels, prompt=channels.start.text + carry.header)
+
+    def run(self) -> Run:
+        """The messages from here on."""
+        if self.phase == "first":
+            yield from self.read_message(first=True)
+        else:
+            if self.phase == "body":
+                yield from self.text_body("reasoning", self.body_scan, self.channels.routes[self.route])
+            if self.phase != "header":
+                yield from self.between()
+        while self.i < len(self.buf) or not self.eof:
+            yield from self.read_message(first=False)
+
+    def read_message(self, first: bool) -> Run:
+        """Remember where the message begins."""
+        self.phase = "first" if first else "header"
+        self.begin = self.at()
+        yield from super().read_message(first)
+
+    def between(self) -> Run:
+        """Behind a body there is no way back to it."""
+        self.phase = "between"
+        yield from super().between()
+
+    def body(self, header: Header, held: list[str]) -> Run:
+        """Read thinking; any other body is the end."""
+        route = route_of(self.channels, header)[0]
+        if route.strand == "reasoning":
+            self.phase, self.route = "body", self.channels.routes.index(route)
+            yield from super().body(header, held)
+            return
+        self.end(self.at(), not held)
+        while not self.eof:
+            yield
+        self.i = len(self.buf)
+
+    def content(self, text: str) -> None:
+        """Words of a header that are none end thinking as well."""
+        if text:
+            self.end(self.pos, True)
+
+    def end(self, at: int, implicit: bool) -> None:
+        """Thinking is over here, if it was not before."""
+        if self.over is None:
+            self.over, self.implicit = at, implicit

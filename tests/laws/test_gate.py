@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import random
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.hostile import Pair, Tokenised, examples, hostile, pairs, prompts, tokenise
-from unbraid.formats import reasoning_format
+from tests.support.hostile import (
+    Pair,
+    Tokenised,
+    examples,
+    halves,
+    hostile,
+    pairs,
+    prompts,
+    tokenise,
+)
+from unbraid import Span, TokenTable
 from unbraid.gate import Gate
-from unbraid.syntax import Channels
+from unbraid.machine.headers import parse_header, route_of
+from unbraid.machine.setup import call_openers
 
 THINKING = [pair for pair in pairs() if pair.reasoning]
+HARMONY = ("openai_gptoss", None)
+HARMONY_MARKERS = tuple(
+    f"<|{one}|>" for one in ("start", "channel", "message", "constrain", "end", "return", "call")
+)
+BYTES: dict[int, bytes | str] = {1000 + byte: bytes([byte]) for byte in range(256)}
 SEEDS = st.integers(0, 2**16)
 
 
@@ -71,21 +91,147 @@ def test_the_boundary_is_the_parsers(pair: Pair) -> None:
         parser = pair.parser(tokenizer=tokens.tokenizer, prompt=prompt, constrained=constrained, spans=True)
         message = parser.parse(text, token_ids=tokens.ids)
         spans = message.spans or []
-        data = [tokens.tokenizer.token_bytes(one) for one in tokens.ids]
-        offsets = [len(b"".join(data[:n]).decode("utf-8", "ignore")) for n in range(len(data))]
-        kinds = [next((one.kind for one in spans if one.start <= at < one.end), "") for at in offsets]
+        begins = first_characters(tokens)
+        kinds = [next((one.kind for one in spans if one.start <= at < one.end), "") for at in begins]
         carry = gate.begin(prompt=prompt)
         assert gate.count_thinking(tokens.ids, carry) == kinds.count("reasoning")
+        places = zip(begins, tokens.ids, strict=True)
+        special = {begin: one for begin, one in places if tokens.tokenizer.is_special(one)}
+        output = Output(text, spans, special, tokens)
+        find = channel_end if pair.thinking is None else tag_end
+        found = None if carry.phase == "over" else find(pair, output, carry.phase)
         end = gate.end_of(tokens.ids, carry)
-        if end is not None and not reopens(pair):
-            assert "reasoning" not in kinds[end.token :]
-        if end is None and carry.phase == "open":
-            assert not {"content", "arguments"} & set(kinds)
+        expected = None if found is None else (bisect_left(begins, found[0]), found[1])
+        assert (end and (end.token, end.implicit)) == expected
 
     law()
 
 
-def reopens(pair: Pair) -> bool:
-    """Whether thinking may begin again behind its end."""
-    half = reasoning_format(pair.reasoning or "")
-    return isinstance(half, Channels) or half.reopens
+def first_characters(tokens: Tokenised) -> list[int]:
+    """The character in which each token begins."""
+    data = b""
+    begins: list[int] = []
+    for one in tokens.ids:
+        begins.append(len(data.decode("utf-8", "ignore")))
+        data += tokens.tokenizer.token_bytes(one)
+    return begins
+
+
+@dataclass(frozen=True)
+class Output:
+    """A text, the parser's spans of it, and where its special tokens begin."""
+
+    text: str
+    spans: list[Span]
+    special: dict[int, int]
+    tokens: Tokenised
+
+    def marker(self, at: int, spellings: Iterable[str]) -> str | None:
+        """The longest of these markers that stands here and is its token, if it has one."""
+        for one in sorted(spellings, key=len, reverse=True):
+            token_id = self.tokens.tokenizer.token_id(one)
+            if self.text.startswith(one, at) and (token_id is None or self.special.get(at) == token_id):
+                return one
+        return None
+
+
+def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
+    """Where the spans say that the first thinking is over, and whether without a closer."""
+    half, tools = pair.thinking, halves(pair)[1]
+    assert half is not None
+    first = set(half.ends_at)
+    if tools is not None:
+        first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
+    opened = phase == "open"
+    for span in output.spans:
+        at = span.start
+        if not opened:
+            text = output.text[span.start : span.end]
+            at += len(text) - len(text.lstrip())
+            if at == span.end:
+                continue
+            opener = output.marker(at, half.open.spellings) if span.kind == "markup" else None
+            if opener is None:
+                return at, True
+            opened = True
+            at += len(opener)
+        if span.kind not in ("reasoning", "framing", "markup"):
+            return at, True
+        while span.kind == "markup" and at < span.end:
+            closer = output.marker(at, half.close.spellings)
+            if closer is not None:
+                return at + len(closer), False
+            if output.marker(at, first) is not None:
+                return at, True
+            at += len(output.marker(at, (*half.open.spellings, *half.dropped)) or "x")
+    return None
+
+
+def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
+    """Where the spans say that the first body begins that is no thinking."""
+    channels = halves(pair)[0]
+    ends = [one.text for one in channels.ends]
+    begin, first = 0, phase == "first"
+    for span in output.spans:
+        if span.kind in ("markup", "name"):
+            at = span.start
+            while at < span.end:
+                marker = output.marker(at, (*ends, channels.body.text))
+                at += len(marker or "x")
+                if marker == channels.body.text:
+                    header = parse_header(channels, output.text[begin : at - len(marker)], frozenset())
+                    if route_of(channels, header)[0].strand != "reasoning":
+                        return at, False
+                if marker:
+                    begin = at
+        elif span.kind == "framing" and first and not span.start:
+            return 0, True
+        elif span.kind in ("reasoning", "framing", "noise"):
+            begin = span.end
+        else:
+            return span.start, True
+    assert first or phase == "body"
+    return None
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "token"),
+    [
+        (HARMONY, "<|channel|>analysis<|message|>think<|start|>assistant<|channel|>final<|message|>Hi", 9),
+        (HARMONY, "<|channel|>analysis<|message|>think<|call|><|start|>assistant<|message|>Hi", 8),
+        (HARMONY, "<|channel|>analysis<|message|>think<|call|>", None),
+        (HARMONY, "Hello there", 0),
+        (HARMONY, "  \u00a0Hello", 0),
+        (("qwen3", None), "\u00a0<think>x</think>y", 4),
+        (("qwen3", None), "\u3000 \n<think>", None),
+        (("qwen3", None), "\u00a0y", 1),
+    ],
+)
+def test_known_boundaries(names: tuple[str, str | None], text: str, token: int | None) -> None:
+    """Tokens are special markers, words, and single white space."""
+    special = ("<think>", "</think>", *HARMONY_MARKERS)
+    pieces = re.findall("|".join(map(re.escape, special)) + r"|\s|[^<\s]+", text)
+    table = {one: n for n, one in enumerate(dict.fromkeys((*special, *pieces)))}
+    tokenizer = TokenTable({**BYTES, **{n: one for one, n in table.items()}}, [table[one] for one in special])
+    gate = Gate(*names, tokenizer=tokenizer)
+    ids = [table[one] for one in pieces]
+    carry = gate.begin(prompt="x")
+    end = gate.end_of(ids, carry)
+    assert (end and end.token) == token
+    for n in range(len(ids)):
+        found, carry = gate.find_end(ids[n : n + 1], carry)
+        assert len(carry.tail) < 64
+        assert found is None or found == end
+
+
+def test_a_spelled_end_is_thinking() -> None:
+    """An end made of ordinary tokens ends nothing, and thousands of them cost no more than their length."""
+    pieces = BYTES | {1: "<|end|", 2: ">", 3: "</think", 7: "<think>", 8: "</think>"}
+    pieces |= dict(enumerate(HARMONY_MARKERS, 9))
+    tokenizer = TokenTable(pieces, range(7, 9 + len(HARMONY_MARKERS)))
+    spelled = "<|start|>assistant<|channel|>analysis<|message|>"
+    for names, prompt, first in ((HARMONY, spelled, 1), (("qwen3", None), "<think>", 3)):
+        gate = Gate(*names, tokenizer=tokenizer)
+        begun = time.perf_counter()
+        assert gate.find_end([first, 2] * 5000 + [8] * (first == 1), gate.begin(prompt))[0] is None
+        assert time.perf_counter() - begun < 1
