@@ -105,7 +105,8 @@ def _check_tokens(tokens: Any) -> None:
         if not isinstance(token[0], int) or isinstance(token[0], bool):
             raise validate.wrong(f"tokens[{n}][0]", "an int", token[0])
         validate.text(f"tokens[{n}][1]", token[1])
-        validate.flag(f"tokens[{n}][2]", token[2])
+        if token[2] not in (True, False):
+            raise validate.wrong(f"tokens[{n}][2]", "true or false", token[2])
 
 
 def _tokenizer(case: Mapping[str, Any], tokens: Sequence[Any]) -> Tokenizer:
