@@ -203,7 +203,7 @@ def test_a_gate() -> None:
             for value in (None, "over", begun.tokens):
                 refused("carry", do, [97], value)
         refused("carry", gate.bounds, [97], None)
-        end, _ = gate.find_end(range(97, 99), begun)
+        end, _ = gate.find_end(range(97, 98), begun)
         assert end is None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -225,13 +224,11 @@ def test_known_boundaries(names: tuple[str, str | None], text: str, token: int |
 
 
 def test_a_spelled_end_is_thinking() -> None:
-    """An end made of ordinary tokens ends nothing, and thousands of them cost no more than their length."""
+    """An end made of ordinary tokens ends nothing, however many there are."""
     pieces = BYTES | {1: "<|end|", 2: ">", 3: "</think", 7: "<think>", 8: "</think>"}
     pieces |= dict(enumerate(HARMONY_MARKERS, 9))
     tokenizer = TokenTable(pieces, range(7, 9 + len(HARMONY_MARKERS)))
     spelled = "<|start|>assistant<|channel|>analysis<|message|>"
     for names, prompt, first in ((HARMONY, spelled, 1), (("qwen3", None), "<think>", 3)):
         gate = Gate(*names, tokenizer=tokenizer)
-        begun = time.perf_counter()
         assert gate.find_end([first, 2] * 5000 + [8] * (first == 1), gate.begin(prompt))[0] is None
-        assert time.perf_counter() - begun < 1
