@@ -250,9 +250,13 @@ class Tools:
 
     ``before``, ``between`` and ``after`` are the white space before the first call
     (behind content), between calls, and behind the last. ``before_bare`` stands before
-    a first call without content. ``recover`` are the markers at which reading
-    resumes behind a broken call; the call's own opener and closer always count.
-    ``ids``: how call ids are made (``random``, ``nine``: nine alphanumerics).
+    a first call without content; the parser takes white space that stands alone for
+    framing anyway, so it and ``after`` only tell the writer. ``recover`` are more
+    markers at which reading resumes behind a broken call; the call's own opener and
+    closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
+    alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
+    into one turn; the parser reads more. ``dropped`` are turn ends: never content, never
+    arguments. ``models`` names who writes it.
     """
 
     call: Calls
@@ -304,6 +308,7 @@ class Reasoning:
     ``text``). ``ends_at`` are the family's own call openers, which end thinking
     even when no tools half is named. ``turns`` begin the assistant's turn in a prompt,
     ``dropped`` are turn ends: never content, never arguments.
+    ``empty_when_off`` is what a template writes into the prompt when thinking is off.
     """
 
     open: Lit

@@ -119,7 +119,7 @@ def constrain(
         parallel=parallel_tool_calls,
         level=strict_level,
         schema=response_schema,
-        max_calls=max_calls,
+        max_calls=_most(tools_half, max_calls),
     )
     if wanted is None:
         return None
@@ -162,6 +162,12 @@ def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         listed = ", ".join(str(one) for one in allowed if one is not None)
         raise InvalidRequest(f"{name} must be one of {listed}, not {value!r}", param=name)
+
+
+def _most(half: Tools | Channels | None, max_calls: int) -> int:
+    """The calls that one turn may hold: a format's own limit counts too."""
+    own = half.calls_per_turn if half is not None else None
+    return max_calls if own is None else min(own, max_calls)
 
 
 def _bounds(max_calls: int, max_white: int, max_string: int | None) -> None:
