@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unbraid import validate
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import reasoning_format, tool_format
-from unbraid.machine.channels import ChannelMachine
+from unbraid.machine.channels import ChannelMachine, begins_thinking
 from unbraid.machine.setup import flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
@@ -204,7 +204,7 @@ class Parser:
 
     def _thinking_state(self) -> Literal["open", "closed", "optional", "off"]:
         if self._channels is not None:
-            return "optional"
+            return "open" if begins_thinking(self._channels, self._prompt) else "optional"
         if self._reasoning is None:
             return "off"
         if self._start.thinking == "open":

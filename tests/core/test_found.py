@@ -102,3 +102,32 @@ def test_a_detokenizer_may_drop_the_first_space() -> None:
     table = TokenTable({1: " Hello", 3: "</think>", 4: " hi"}, [3])
     message = Parser("qwen3", None, tokenizer=table).parse("Hello</think> hi", token_ids=[1, 3, 4])
     assert (message.reasoning, message.content) == ("Hello", " hi")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "thinking"),
+    [
+        (None, "optional"),
+        ("<|start|>assistant", "optional"),
+        ("<|start|>assistant<|channel|>analysis<|message|>hm", "open"),
+        ("<|start|>assistant<|channel|>analysis<|message|>hm<|end|><|start|>assistant", "optional"),
+        ("<|start|>assistant<|channel|>final<|message|>Hm", "optional"),
+    ],
+)
+def test_a_prompt_inside_thinking_opens_it_for_channels_too(prompt: str | None, thinking: str) -> None:
+    """Harmony: the grammar of a prompt that ends inside a body of thinking begins inside it."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    parser = Parser(*HARMONY, tools=tools, tool_choice="required", prompt=prompt)
+    assert parser.plan.thinking == thinking
+    constraint = parser.constraint()
+    assert constraint is not None
+    start = constraint.lark().splitlines()[0]
+    assert start.startswith("start: T0 ") == (thinking == "open")
+
+
+def test_one_call_a_turn_holds_in_the_grammar() -> None:
+    """Harmony declares one call a turn, and the grammar says so whatever the request allows."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    constraint = Parser(*HARMONY, tools=tools, tool_choice="required").constraint()
+    assert constraint is not None
+    assert constraint.enforced.startswith("one call")

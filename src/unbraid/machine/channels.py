@@ -14,7 +14,7 @@ from unbraid.machine.setup import setup
 from unbraid.machine.state import State
 from unbraid.syntax import WHITE, Channels, Json, Route
 
-__all__ = ["ChannelMachine"]
+__all__ = ["ChannelMachine", "begins_thinking"]
 
 MAX_HEADER = 512
 MAX_KNOWN = 64
@@ -338,6 +338,14 @@ def header_prefix(channels: Channels, prompt: str | None) -> str:
     if prompt is None or start not in prompt:
         return channels.role
     return prompt.rpartition(start)[2]
+
+
+def begins_thinking(channels: Channels, prompt: str | None) -> bool:
+    """Whether the prompt leaves a body of thinking open."""
+    head, body, text = header_prefix(channels, prompt).partition(channels.body.text)
+    if not body or any(one.text in text for one in channels.ends):
+        return False
+    return route_of(channels, parse_header(channels, head, frozenset()))[0].strand == "reasoning"
 
 
 def header_pieces(text: str, name: str) -> list[tuple[str, str]]:
