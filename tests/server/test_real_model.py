@@ -15,7 +15,6 @@ from unbraid.cli import serve
 from unbraid.engines.embedded import EmbeddedEngine
 from unbraid.engines.gguf import make_thinking_model
 from unbraid.engines.models import fetch_model
-from unbraid.errors import EngineError
 from unbraid.server.app import create_app
 from unbraid.server.background import serving
 from unbraid.server.options import Options
@@ -37,12 +36,8 @@ SCHEMA = {
 
 @pytest.fixture(scope="module")
 def engine() -> EmbeddedEngine:
-    """The embedded engine; its tests are skipped where the model can't be had."""
-    try:
-        path = fetch_model()
-    except EngineError as error:
-        pytest.skip(str(error))
-    return EmbeddedEngine(make_thinking_model(path), n_ctx=1024, slots=1)
+    """The embedded engine with the model that thinks."""
+    return EmbeddedEngine(make_thinking_model(fetch_model()), n_ctx=1024, slots=1)
 
 
 @pytest.fixture(scope="module")

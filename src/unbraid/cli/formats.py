@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from unbraid.explain import describe
@@ -30,17 +31,25 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(formats, ensure_ascii=False, indent=2))
         return 0
     for name, half in formats.items():
-        flags = [
-            flag
-            for flag, known in (
-                ("--reasoning-parser", reasoning_names()),
-                ("--tool-call-parser", tool_names()),
-            )
-            if name in known
-        ]
-        print(f"{name:<16} {' '.join(flags)}")
-        models = sorted(
-            {model for part in half.values() if isinstance(part, dict) for model in part["models"]}
-        )
-        print(f"{'':<16} {', '.join(models)}")
+        for line in _lines(name, half):
+            print(line)
     return 0
+
+
+def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
+    """What a person wants to know of a format, a few lines."""
+    reasoning, tools = format_["reasoning"], format_["tools"]
+    halves = (("--reasoning-parser", reasoning), ("--tool-call-parser", tools))
+    yield f"{name:<16} {' '.join(flag for flag, half in halves if half)}"
+    parts = [half for _, half in halves if half]
+    yield f"    models: {', '.join(sorted({model for part in parts for model in part['models']}))}"
+    markers = dict.fromkeys(marker["text"] for part in parts for marker in part["markers"])
+    yield f"    markers: {' '.join(map(repr, markers))}"
+    if reasoning and reasoning.get("opened_by"):
+        names = reasoning["switch"]["names"] if reasoning["switch"] else []
+        yield f"    thinking: opened by {reasoning['opened_by']}, default {reasoning['default']}"
+        yield f"    switch: {', '.join(names) or 'none'}"
+        ends = reasoning["ends_early"]
+        yield f"    a call in open thinking: {ends['tools_inside']} {' '.join(map(repr, ends['ends_at']))}"
+    for choice, enforced in (tools or {}).get("enforced", {}).items():
+        yield f"    tool_choice {choice}: {enforced}"
