@@ -13,6 +13,7 @@ generator.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from functools import lru_cache
 from itertools import groupby
@@ -84,7 +85,7 @@ class Call:
         self.name = ""
         self.index = -1
         self.keys = Keys()
-        self.parts: list[str] = []
+        self.parts: deque[str] = deque()
         self.pending: list[str] = []
 
 
@@ -104,7 +105,7 @@ class Machine:
         self.look: Callable[[str], object] | None = None
         self.lane_event: Callable[[str], Event] = ContentDelta
         self.lane_index = -1
-        self.lane_parts: list[str] = []
+        self.lane_parts: list[str] | deque[str] = []
         self.pos = 0
         self.gives_spans = True
         self.spans: list[tuple[str, int, int | None]] = []
@@ -338,7 +339,9 @@ class Machine:
         self.pos += stop - start
         self.args(text)
 
-    def set_lane(self, lane: Lane, event: Callable[[str], Event], parts: list[str], index: int = -1) -> None:
+    def set_lane(
+        self, lane: Lane, event: Callable[[str], Event], parts: list[str] | deque[str], index: int = -1
+    ) -> None:
         """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
         if self.drafting or self.trial is not None:
             return
