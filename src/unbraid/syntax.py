@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 WHITE = " \t\r\n"
+NAME_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -136,7 +137,7 @@ class Word:
 class Name:
     """The function's name: one or more of ``chars`` (a regular-expression class), trimmed, at most 256."""
 
-    chars: str = r"[^\s<>{}\[\]()\"'`,=]"
+    chars: str = NAME_CHARS
 
 
 @dataclass(frozen=True)

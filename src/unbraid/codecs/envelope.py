@@ -28,17 +28,8 @@ def read_envelopes(m: Reader, part: Envelopes) -> Run:
         if m.blank_here():
             yield from m.white_run(WHITE)
         yield from read_envelope(m, part.item)
-        if m.blank_here():
-            yield from m.white_run(WHITE)
-        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
-        if not char:
-            raise Cut
-        if char not in ",]":
+        if not (yield from m.another_call()):
             return
-        m.take(1, "markup")
-        if char == "]":
-            return
-        m.next_call()
 
 
 def read_tagged(m: Reader, part: Envelope) -> Run:

@@ -102,17 +102,8 @@ def read_python_calls(m: Reader, part: PythonCalls) -> Run:
             yield from m.white_run(WHITE)
         yield from expect(m, "(")
         yield from keywords(m, name)
-        if m.blank_here():
-            yield from m.white_run(WHITE)
-        char = m.buf[m.i : m.i + 1] or (yield from m.peek())
-        if not char:
-            raise Cut
-        if char not in ",]":
+        if not (yield from m.another_call()):
             return
-        m.take(1, "markup")
-        if char == "]":
-            return
-        m.next_call()
 
 
 def expect(m: Reader, char: str) -> Run:

@@ -28,10 +28,10 @@ from unbraid.constrain.tree import (
 from unbraid.constrain.typed import Typed
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
-from unbraid.machine.names import ID_CHARS
 from unbraid.machine.setup import literals, setup
 from unbraid.syntax import (
     MAX_NAME,
+    NAME_CHARS,
     WHITE,
     Choice,
     Envelope,
@@ -316,7 +316,7 @@ class _Call:
             return Regex(part.pattern)
         before, _, after = part.pattern.partition("{name}")
         between, _, behind = after.partition("{index}")
-        name = self.name(ID_CHARS)
+        name = self.name(NAME_CHARS)
         return seq(Text(before + name + between), Regex("[0-9]{1,4}"), Text(behind))
 
     def json_envelope(self) -> Node:
@@ -356,5 +356,5 @@ def _run_on(before: Part, behind: Part) -> bool:
     """Whether a name would go on in the literal behind it, were no white space between them."""
     if not isinstance(behind, Lit) or not isinstance(before, (Name, Id, Word)):
         return False
-    chars = before.chars if isinstance(before, Name) else ID_CHARS
+    chars = before.chars if isinstance(before, Name) else NAME_CHARS
     return re.match(chars, behind.text) is not None

@@ -9,11 +9,9 @@ from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
 from unbraid.constrain.tree import Grammar, Node, Run, Space, Text, alt, json_node, maybe, seq
 from unbraid.errors import Unsupported
-from unbraid.syntax import MAX_NAME, Channels, Lit, Route
+from unbraid.syntax import MAX_NAME, NAME_CHARS, Channels, Lit, Route
 
 __all__ = ["build_channels"]
-
-NAME = r"[^\s<>{}\[\]()\"'`,=]"
 
 
 def build_channels(
@@ -100,7 +98,7 @@ class _Builder:
     def call(self, tool: Tool) -> Node:
         """One call: the recipient behind the channel, or before it as older models write."""
         route = self.route("call")
-        if len(tool.name) > MAX_NAME or not re.fullmatch(f"{NAME}+", tool.name):
+        if len(tool.name) > MAX_NAME or not re.fullmatch(f"{NAME_CHARS}+", tool.name):
             raise Unsupported(
                 f"the format can't carry the function name {tool.name!r}", param=f"{tool.param}.name"
             )

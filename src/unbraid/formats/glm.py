@@ -5,7 +5,6 @@ GLM-4.5 and 4.6 write line breaks between the tags, 4.7 and 5 none; both read bo
 
 from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
 
-NAME = Name(r"[^\s<>{}\[\]()\"'`,=]")
 TURNS = ("<|assistant|>", "<|observation|>", "<|user|>")
 ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
 
@@ -44,7 +43,7 @@ TOOLS_45 = Tools(
     call=Calls(
         (
             lit("<tool_call>"),
-            NAME,
+            Name(),
             Ws("\n"),
             Pairs(
                 open=lit("<arg_key>"),
@@ -66,7 +65,7 @@ TOOLS_47 = Tools(
     call=Calls(
         (
             lit("<tool_call>"),
-            NAME,
+            Name(),
             Ws(),
             Pairs(
                 open=lit("<arg_key>"),

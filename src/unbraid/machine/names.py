@@ -9,11 +9,9 @@ from functools import lru_cache
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
 from unbraid.machine.setup import first_literals
-from unbraid.syntax import MAX_NAME, WHITE, Choice, Id, Name, Part, Word
+from unbraid.syntax import MAX_NAME, NAME_CHARS, WHITE, Choice, Id, Name, Part, Word
 
 __all__ = ["read_choice", "read_id", "read_name", "read_word"]
-
-ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 
 
 @lru_cache(maxsize=64)
@@ -57,7 +55,7 @@ def read_word(m: Reader, part: Word) -> Run:
 def read_id(m: Reader, part: Id) -> Run:
     """Read an id that the model writes, and the name in it if it holds one."""
     yield from m.white_run(WHITE)
-    text = yield from read_chars(m, ID_CHARS, "a call's id")
+    text = yield from read_chars(m, NAME_CHARS, "a call's id")
     m.take(len(text), "id")
     if part.name:
         prefix = part.pattern.partition("{name}")[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from unbraid.machine.core import Run
+from collections.abc import Generator
+
+from unbraid.machine.core import Cut, Run
 from unbraid.machine.primitives import Primitives
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
 from unbraid.schema import Typer
-from unbraid.syntax import Part
+from unbraid.syntax import WHITE, Part
 
 __all__ = ["Reader"]
 
@@ -41,6 +43,21 @@ class Reader(Primitives):
     def next_call(self) -> None:
         """In a list: the call is over, and what follows may be another."""
         raise NotImplementedError
+
+    def another_call(self) -> Generator[None, None, bool]:
+        """Behind a call of a list: read a comma, then the next is on trial, or the list's end."""
+        if self.blank_here():
+            yield from self.white_run(WHITE)
+        char = self.buf[self.i : self.i + 1] or (yield from self.peek())
+        if not char:
+            raise Cut
+        if char not in ",]":
+            return False
+        self.take(1, "markup")
+        if char == "]":
+            return False
+        self.next_call()
+        return True
 
     def sequence(self, parts: tuple[Part, ...]) -> Run:
         """Read parts in order."""

@@ -9,6 +9,7 @@ from unbraid.literals import quote
 from unbraid.message import ToolCall
 from unbraid.syntax import (
     MAX_NAME,
+    NAME_CHARS,
     WHITE,
     Choice,
     Envelope,
@@ -31,7 +32,6 @@ from unbraid.writing.values import check_object, members, python_literal
 
 __all__ = ["check_name", "write_calls", "written_parts"]
 
-_ID_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 _PYTHON_NAME = r"[\w.-]"
 
 
@@ -135,14 +135,14 @@ class _CallWriter:
             if not re.fullmatch(part.pattern, call.id):
                 raise fail(f"{self.path}.id", f"the id is no {part.pattern}")
             return call.id
-        check_name(call.name, _ID_CHARS, f"{self.path}.name")
+        check_name(call.name, NAME_CHARS, f"{self.path}.name")
         prefix, _, suffix = part.pattern.partition("{name}")
         own = re.escape(prefix + call.name) + re.escape(suffix).replace(r"\{index\}", "[0-9]+")
         if re.fullmatch(own, call.id):
             text = call.id
         else:
             text = part.pattern.format(name=call.name, index=self.history_calls + self.index)
-        return check_name(text, _ID_CHARS, f"{self.path}.name")
+        return check_name(text, NAME_CHARS, f"{self.path}.name")
 
     def envelope(self, part: Envelope, call: ToolCall, n: int) -> str:
         """One JSON envelope."""
