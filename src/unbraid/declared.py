@@ -14,6 +14,7 @@ from unbraid.syntax import (
     Envelope,
     Envelopes,
     GemmaObject,
+    Given,
     Id,
     Json,
     Lit,
@@ -30,7 +31,7 @@ from unbraid.syntax import (
 
 __all__ = ["check_declaration"]
 
-NAMING = (Name, Envelope, Envelopes, PythonCalls)
+NAMING = (Name, Given, Envelope, Envelopes, PythonCalls)
 ARGUMENTS = (Json, Envelope, Envelopes, Pairs, GemmaObject, PythonCalls)
 
 

@@ -17,6 +17,7 @@ from unbraid.syntax import (
     Envelope,
     Envelopes,
     GemmaObject,
+    Given,
     Id,
     Json,
     Lit,
@@ -273,6 +274,8 @@ def _part(part: Part) -> str:
         return _lit(part)
     if isinstance(part, Word):
         return f"WORD (* {part.text} *)"
+    if isinstance(part, Given):
+        return f"(* {part.name} *)"
     if isinstance(part, Id):
         return f"ID (* {part.pattern} *)"
     if isinstance(part, Envelope):

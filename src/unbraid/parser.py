@@ -14,6 +14,7 @@ from unbraid.machine.setup import flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
+from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.stream import CompleteStream, Stream
 from unbraid.syntax import Channels, Id, Lit, Reasoning, Tools
@@ -61,6 +62,8 @@ class Parser:
         include_reasoning: False leaves thinking out of events and messages (it is still read).
         constrained: whether a grammar enforced the calls; None: when tool_choice forces one.
         markers: ``text`` when the constraint spelled markers as text, so that ids don't count.
+        reads_as: ``json`` when a forced call was constrained to plain JSON (``Constraint.reads_as``):
+            the array of calls, or a named call's arguments, stands for the format's own notation.
         make_id: makes call ids where the model writes none.
         history_calls: calls of earlier turns, for ids that count on.
         spans: whether messages carry spans.
@@ -87,6 +90,7 @@ class Parser:
         include_reasoning: bool | None = True,
         constrained: bool | None = None,
         markers: Literal["tokens", "text"] = "tokens",
+        reads_as: Literal["native", "json"] = "native",
         make_id: Callable[[], str] | None = None,
         history_calls: int = 0,
         spans: bool | None = False,
@@ -94,6 +98,7 @@ class Parser:
         validate.one_of("arguments", arguments, ("incremental", "complete"))
         validate.one_of("unknown_tools", unknown_tools, ("forward", "text"))
         validate.one_of("markers", markers, ("tokens", "text"))
+        validate.one_of("reads_as", reads_as, ("native", "json"))
         validate.flag("parallel_tool_calls", parallel_tool_calls, optional=True)
         validate.flag("include_reasoning", include_reasoning, optional=True)
         validate.flag("constrained", constrained, optional=True)
@@ -114,6 +119,9 @@ class Parser:
         self._tokenizer = tokenizer
         self._spelled: Literal["text"] | None = "text" if markers == "text" else None
         self._offered = offered_tools(tools, tool_choice)
+        self._reads_as = reads_as
+        if reads_as == "json":
+            self._tools, self._channels = plain_calls(tool_choice, self._tools or self._channels), None
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
@@ -196,6 +204,7 @@ class Parser:
             response_schema=response_schema,
             tokenizer=self._tokenizer,
             markers=self._spelled,
+            reads_as=self._reads_as,
             max_calls=max_calls,
             max_white=max_white,
             max_string=max_string,

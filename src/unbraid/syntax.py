@@ -22,6 +22,7 @@ __all__ = [
     "Envelope",
     "Envelopes",
     "GemmaObject",
+    "Given",
     "Id",
     "Json",
     "Lit",
@@ -141,6 +142,13 @@ class Name:
 
 
 @dataclass(frozen=True)
+class Given:
+    """The function's name where the request knows it and nothing of it is written."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Id:
     """An id that the model writes.
 
@@ -222,7 +230,21 @@ class Choice:
     options: tuple[tuple[Part, ...], ...]
 
 
-Part = Lit | Ws | Word | Name | Id | Json | Envelope | Envelopes | Pairs | GemmaObject | PythonCalls | Choice
+Part = (
+    Lit
+    | Ws
+    | Word
+    | Name
+    | Given
+    | Id
+    | Json
+    | Envelope
+    | Envelopes
+    | Pairs
+    | GemmaObject
+    | PythonCalls
+    | Choice
+)
 
 
 @dataclass(frozen=True)

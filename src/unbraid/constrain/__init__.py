@@ -8,6 +8,7 @@ token of the output.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +19,13 @@ from typing import Any, Literal
 from unbraid.constrain.build import Limits, Thinking, build, marker_maker
 from unbraid.constrain.channels import build_channels
 from unbraid.constrain.lark import to_lark
+from unbraid.constrain.plain import plain_schema
 from unbraid.constrain.request import Demand, demand
-from unbraid.constrain.tree import Grammar
+from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
 from unbraid.errors import IncompatiblePair, InvalidRequest, Unsupported
 from unbraid.formats import reasoning_format, tool_format
+from unbraid.plain_json import named
 from unbraid.syntax import Channels, Reasoning, Tools
 from unbraid.tokens import Tokenizer
 
@@ -36,14 +39,17 @@ class Constraint:
     ``handles_thinking``: thinking is part of it, so no gate is needed. ``markers``:
     ``tokens`` if markers that are one special token are named by id, which the parser
     must be told (``markers=``); ``reads_as``: the output is in the format's own
-    notation. ``enforced`` says in words what it holds.
+    notation (``native``), or plain JSON (``json``), which the parser must be told as well:
+    then it does not handle thinking, and is to be enforced from where that ends.
+    ``enforced`` says in words what it holds.
     """
 
     grammar: Grammar = field(repr=False)
     markers: Literal["tokens", "text"]
     enforced: str
     handles_thinking: bool = True
-    reads_as: Literal["native"] = "native"
+    reads_as: Literal["native", "json"] = "native"
+    schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def lark(self) -> str:
         """The grammar for llguidance."""
@@ -54,6 +60,17 @@ class Constraint:
         """The grammar for xgrammar, as plain dicts; raises Unsupported if it can't hold it."""
         with _nested():
             return to_structural_tag(self.grammar)
+
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON schema of the output, for back ends that know nothing else.
+
+        Raises Unsupported unless the constraint was made with ``reads_as="json"``.
+        """
+        if self.schema is None:
+            raise Unsupported(
+                'a JSON schema holds no markup: make the constraint with reads_as="json"', param="reads_as"
+            )
+        return copy.deepcopy(dict(self.schema))
 
     @property
     def digest(self) -> str:
@@ -82,6 +99,7 @@ def constrain(
     response_schema: Any = None,
     tokenizer: Tokenizer | None = None,
     markers: Literal["tokens", "text"] | None = None,
+    reads_as: Literal["native", "json"] = "native",
     max_calls: int = 16,
     max_white: int = 64,
     max_string: int | None = None,
@@ -100,6 +118,8 @@ def constrain(
         response_schema: a JSON schema for the answer; with tools, calls or such an answer.
         tokenizer: makes markers that are one special token be named by id.
         markers: ``text`` spells them as text all the same.
+        reads_as: ``json`` demands the calls as plain JSON, behind thinking: an array of
+            ``{"name", "parameters"}``, or the arguments of a named call.
         max_calls, max_white, max_string: bounds of calls a turn, of white space in a row, of strings.
         label: with ``open``, whether the label behind the opener is still to come.
 
@@ -110,6 +130,7 @@ def constrain(
     _one_of("thinking", thinking, ("open", "output", "optional", "off", "closed"))
     _one_of("strict_level", strict_level, ("auto", "function", "parameter"))
     _one_of("markers", markers, ("tokens", "text", None))
+    _one_of("reads_as", reads_as, ("native", "json"))
     _bounds(max_calls, max_white, max_string)
     reasoning = reasoning_format(reasoning_parser) if reasoning_parser is not None else None
     tools_half = tool_format(tool_parser) if tool_parser is not None else None
@@ -121,6 +142,8 @@ def constrain(
         schema=response_schema,
         max_calls=_most(tools_half, max_calls),
     )
+    if reads_as == "json":
+        return _plain(wanted, named(tool_choice) is not None, max_string)
     if wanted is None:
         return None
     if wanted.mode != "none" and tools_half is None:
@@ -147,6 +170,14 @@ def constrain(
             grammar = build(reasoning, tools_half, wanted, thinking, limits, maker, label=label)
     by_id = any(token_id is not None for token_id in ids.values())
     return Constraint(grammar, "tokens" if by_id else "text", _describe(wanted, thinking))
+
+
+def _plain(wanted: Demand | None, one: bool, max_string: int | None) -> Constraint:
+    with _nested():
+        schema = plain_schema(wanted or Demand("none"), named=one, max_string=max_string)
+        grammar = Grammar(json_node(schema), {})
+    described = _describe(wanted or Demand("none"), "not held")
+    return Constraint(grammar, "text", described, handles_thinking=False, reads_as="json", schema=schema)
 
 
 @contextmanager

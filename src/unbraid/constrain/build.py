@@ -36,6 +36,7 @@ from unbraid.syntax import (
     Choice,
     Envelope,
     GemmaObject,
+    Given,
     Id,
     Json,
     Lit,
@@ -285,6 +286,8 @@ class _Call:
             return self.builder.gap
         if isinstance(part, Word):
             return Text(part.text)
+        if isinstance(part, Given):
+            return Text("")
         if isinstance(part, Name):
             return Text(self.name(part.chars))
         if isinstance(part, Id):

@@ -11,7 +11,7 @@ from unbraid.codecs.json_text import read_json
 from unbraid.codecs.pairs import read_pairs
 from unbraid.codecs.pythonic import read_python_calls
 from unbraid.machine.core import Broken, Call, Cut, Refuted, Run
-from unbraid.machine.names import read_choice, read_id, read_name, read_word
+from unbraid.machine.names import read_choice, read_given, read_id, read_name, read_word
 from unbraid.machine.recovery import Recovery
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
@@ -22,6 +22,7 @@ from unbraid.syntax import (
     Envelope,
     Envelopes,
     GemmaObject,
+    Given,
     Id,
     Json,
     Lit,
@@ -359,6 +360,7 @@ READERS: dict[type, Callable[[Any, Any], Run]] = {
     Ws: CallMachine.read_ws,
     Word: read_word,
     Name: read_name,
+    Given: read_given,
     Id: read_id,
     Choice: read_choice,
     Json: read_json,

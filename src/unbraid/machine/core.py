@@ -331,13 +331,18 @@ class Machine:
             return
         text = self.buf[start:stop]
         call = self.call
-        if not call.announced or call.dropped or self.spans[-1][0] != "arguments":
+        if not call.announced or call.dropped or not self.in_arguments():
             self.args(text)
             self.take(stop - start, "arguments")
             return
         self.i = stop
         self.pos += stop - start
         self.args(text)
+
+    def in_arguments(self) -> bool:
+        """Whether the last span is one of this call's arguments."""
+        last = self.spans[-1] if self.spans else None
+        return last is not None and last[0] == "arguments" and last[2] == self.call.index
 
     def set_lane(
         self, lane: Lane, event: Callable[[str], Event], parts: list[str] | deque[str], index: int = -1
@@ -354,7 +359,7 @@ class Machine:
     def args_lane(self, lane: Lane) -> None:
         """The lane inside a value of the announced call."""
         call = self.call
-        if call.announced and not call.dropped and self.spans and self.spans[-1][0] == "arguments":
+        if call.announced and not call.dropped and self.in_arguments():
             self.set_lane(lane, ContentDelta, call.parts, call.index)
 
     # -- calls ----------------------------------------------------------------

@@ -9,9 +9,9 @@ from functools import lru_cache
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
 from unbraid.machine.setup import first_literals
-from unbraid.syntax import MAX_NAME, NAME_CHARS, WHITE, Choice, Id, Name, Part, Word
+from unbraid.syntax import MAX_NAME, NAME_CHARS, WHITE, Choice, Given, Id, Name, Part, Word
 
-__all__ = ["read_choice", "read_id", "read_name", "read_word"]
+__all__ = ["read_choice", "read_given", "read_id", "read_name", "read_word"]
 
 
 @lru_cache(maxsize=64)
@@ -44,6 +44,12 @@ def read_name(m: Reader, part: Name) -> Run:
     name = yield from read_chars(m, part.chars, "a function's name")
     m.take(len(name), "name")
     m.call.name = name
+
+
+def read_given(m: Reader, part: Given) -> Run:
+    """Take the name that the request knows."""
+    m.call.name = part.name
+    yield from ()
 
 
 def read_word(m: Reader, part: Word) -> Run:

@@ -15,6 +15,7 @@ from unbraid.syntax import (
     Envelope,
     Envelopes,
     GemmaObject,
+    Given,
     Id,
     Json,
     Lit,
@@ -107,6 +108,8 @@ class _CallWriter:
             return self.sequence(part.options[0], rest)
         if isinstance(part, Name):
             return check_name(self.call.name, part.chars, f"{self.path}.name")
+        if isinstance(part, Given):
+            return self.given(part)
         if isinstance(part, Id):
             return self.id(part)
         if isinstance(part, Envelopes):
@@ -127,6 +130,12 @@ class _CallWriter:
         if isinstance(part, Pairs):
             return write_pairs(self.pair, part, rest, call.name, call.arguments, path)
         return write_gemma(part, self.pair.typer(call.name), call.arguments, path)
+
+    def given(self, part: Given) -> str:
+        """A name that is not written, and is always the same."""
+        if self.call.name != part.name:
+            raise fail(f"{self.path}.name", f"only {part.name!r} can be called")
+        return ""
 
     def id(self, part: Id) -> str:
         """The id, which holds the name: the call's own where it has the pattern, else a counted one."""

@@ -1,0 +1,49 @@
+"""Calls as plain JSON: what a back end that knows JSON schemas alone makes a model write.
+
+A forced call is then an array of ``{"name": …, "parameters": …}``, a named one its
+arguments, in no format's own notation. Both are declarations like any other, so the
+same machine reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unbraid.errors import InvalidRequest
+from unbraid.syntax import Calls, Channels, Envelope, Envelopes, Given, Json, Tools
+
+__all__ = ["ARRAY", "named", "plain_calls"]
+
+ARRAY = Calls(
+    (Envelopes(Envelope(name=("name",), arguments=("parameters", "arguments"), both=True)),), anchor=True
+)
+
+
+def plain_calls(tool_choice: object, half: Tools | Channels | None) -> Tools:
+    """How the calls of this choice are written; ``half`` is the format of the model.
+
+    Raises InvalidRequest for a choice that demands no call.
+    """
+    ends: Sequence[str] = half.dropped if half is not None else ()
+    if isinstance(half, Channels):
+        ends = (*ends, *(one.text for one in half.ends))
+    ids = half.ids if isinstance(half, Tools) else "random"
+    name = named(tool_choice)
+    if name is not None:
+        return Tools(
+            Calls((Given(name), Json()), anchor=True), dropped=tuple(ends), ids=ids, calls_per_turn=1
+        )
+    if tool_choice != "required" and not isinstance(tool_choice, Mapping):
+        raise InvalidRequest(
+            "only calls that tool_choice demands can be written as plain JSON: required, or a named choice",
+            param="reads_as",
+        )
+    return Tools(ARRAY, dropped=tuple(ends), ids=ids)
+
+
+def named(tool_choice: Any) -> str | None:
+    """The function that a tool_choice of OpenAI's shape names, or None."""
+    if not isinstance(tool_choice, Mapping) or tool_choice.get("type", "function") != "function":
+        return None
+    return str(tool_choice.get("function", tool_choice)["name"])
