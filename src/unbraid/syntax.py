@@ -9,7 +9,7 @@ read the same declaration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "any_space",
     "lit",
     "optional",
+    "replace",
     "space",
     "token",
 ]

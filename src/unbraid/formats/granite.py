@@ -1,6 +1,7 @@
-"""Granite 3.2: thinking between English phrases."""
+"""Granite's thinking: between English phrases (3.2), and in tags as Nemotron 3's (4.2)."""
 
-from unbraid.syntax import Reasoning, Switch, any_space, lit
+from unbraid.formats.nemotron_v3 import REASONING as NEMOTRON
+from unbraid.syntax import Reasoning, Switch, any_space, lit, replace
 
 REASONING = Reasoning(
     open=lit("Here is my thought process:", "Here's my thought process:"),
@@ -14,4 +15,11 @@ REASONING = Reasoning(
     turns=("<|start_of_role|>",),
     dropped=("<|end_of_text|>",),
     models=("Granite 3.2",),
+)
+
+THINKING_42 = replace(
+    NEMOTRON,
+    after=any_space("\n", chars="\n"),
+    empty_when_off="<think></think>\n",
+    models=("Granite 4.2",),
 )

@@ -33,10 +33,13 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "kimi_k2": ("unbraid.formats.kimi_k2", "TOOLS"),
     "llama3_json": ("unbraid.formats.llama", "LLAMA3_JSON"),
     "llama4_pythonic": ("unbraid.formats.llama", "LLAMA4_PYTHONIC"),
+    "mimo": ("unbraid.formats.mimo", "TOOLS"),
     "mistral": ("unbraid.formats.mistral", "TOOLS"),
     "openai": ("unbraid.formats.harmony", "HARMONY"),
     "pythonic": ("unbraid.formats.llama", "PYTHONIC"),
     "qwen3_coder": ("unbraid.formats.qwen3", "CODER"),
+    "seed_oss": ("unbraid.formats.seed_oss", "TOOLS"),
+    "step3p5": ("unbraid.formats.step3p5", "TOOLS"),
 }
 
 REASONING_PARSERS: dict[str, tuple[str, str]] = {
@@ -46,14 +49,20 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "glm45": ("unbraid.formats.glm", "REASONING_45"),
     "glm47": ("unbraid.formats.glm", "REASONING_47"),
     "granite": ("unbraid.formats.granite", "REASONING"),
+    "granite_thinking_parser": ("unbraid.formats.granite", "THINKING_42"),
+    "holo2": ("unbraid.formats.holo2", "REASONING"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "REASONING"),
+    "mimo": ("unbraid.formats.mimo", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
+    "nemotron_v3": ("unbraid.formats.nemotron_v3", "REASONING"),
     "openai_gptoss": ("unbraid.formats.harmony", "HARMONY"),
     "qwen3": ("unbraid.formats.qwen3", "REASONING"),
+    "seed_oss": ("unbraid.formats.seed_oss", "REASONING"),
+    "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
 
-TOOL_ALIASES = {"qwen3_json": "hermes", "qwen3_xml": "qwen3_coder"}
-REASONING_ALIASES: dict[str, str] = {}
+TOOL_ALIASES = {"qwen3_json": "hermes", "qwen3_xml": "qwen3_coder", "step5": "step3p5"}
+REASONING_ALIASES = {"step5": "step3p5"}
 
 
 def tool_names() -> list[str]:

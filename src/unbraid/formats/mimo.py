@@ -1,0 +1,64 @@
+"""MiMo V2: Qwen's calls in one line, their values verbatim; thinking without white space."""
+
+from unbraid.syntax import (
+    Calls,
+    Choice,
+    Envelope,
+    Name,
+    Pairs,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    any_space,
+    lit,
+    optional,
+)
+
+ENDS = ("<|im_end|>",)
+
+REASONING = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="either",
+    tools_inside="draft",
+    ends_at=("<tool_call>",),
+    switch=Switch(("enable_thinking",), default=True, falsy=False),
+    turns=("<|im_start|>",),
+    dropped=ENDS,
+    empty_when_off="<think></think>",
+    models=("MiMo-V2-Flash", "MiMo-V2.6-Flash", "MiMo-V2.6-Pro"),
+)
+
+TOOLS = Tools(
+    call=Calls(
+        (
+            optional("<tool_call>"),
+            Ws(),
+            Choice(
+                (
+                    (
+                        lit("<function="),
+                        Name(),
+                        lit(">"),
+                        Ws(),
+                        Pairs(
+                            open=lit("<parameter="),
+                            middle=(lit(">"),),
+                            close=lit("</parameter>"),
+                            early=("<parameter=", "</function>"),
+                        ),
+                        lit("</function>"),
+                        Ws(),
+                        optional("</tool_call>"),
+                    ),
+                    (Envelope(), Ws(), lit("</tool_call>")),
+                )
+            ),
+        )
+    ),
+    before=any_space(""),
+    between=any_space(""),
+    dropped=ENDS,
+    models=("MiMo-V2-Flash", "MiMo-V2.6-Flash", "MiMo-V2.6-Pro"),
+)
