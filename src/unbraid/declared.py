@@ -103,6 +103,7 @@ def _reasoning(half: Reasoning) -> None:
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
     if not isinstance(half.switch, Switch):
         _refuse("Reasoning.switch", "a Switch", half.switch)
+    _texts("Reasoning.switch", half.switch, ("names", "off_words", "on_words"))
     if set(half.open.spellings) & set(half.close.spellings):
         _refuse("Reasoning.close", "another marker than Reasoning.open", half.close)
 

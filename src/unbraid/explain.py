@@ -27,6 +27,7 @@ from unbraid.syntax import (
     PythonCalls,
     Reasoning,
     Space,
+    Switch,
     Tools,
     Word,
 )
@@ -170,7 +171,8 @@ def _space(space: Space) -> dict[str, Any]:
 
 def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
     if isinstance(half, Channels):
-        return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "default": "on",
+        return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "level": None,
+                "default": "on",
                 "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
     names = _names(half, "reasoning")
     switch = half.switch
@@ -183,6 +185,7 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "label": half.label,
         "opened_by": half.opened_by,
         "switch": {"names": list(switch.names), "null": "on" if by_null else "off"} if switch.names else None,
+        "level": _level(switch),
         "default": "on" if switch.default else "off",
         "reopens": half.reopens,
         "ends_early": {"tools_inside": half.tools_inside, "ends_at": list(half.ends_at)},
@@ -190,6 +193,12 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "framing": {part: _space(getattr(half, part)) for part in ("before", "lead", "trail", "after")},
         "cut_policy": dict(CUT),
     }  # fmt: skip
+
+
+def _level(switch: Switch) -> dict[str, Any] | None:
+    if not (switch.off_words or switch.on_words):
+        return None
+    return {"name": switch.level, "off": list(switch.off_words), "on": list(switch.on_words)}
 
 
 def _tools_data(half: Tools | Channels) -> dict[str, Any]:
@@ -339,6 +348,10 @@ def _models(halves: list[dict[str, Any]]) -> str:
     return f"Names: {', '.join(names)}. Models: {', '.join(models)}."
 
 
+def _word(word: str) -> str:
+    return "any other word" if word == ANY else _code(word)
+
+
 def _code(text: str) -> str:
     """A code span; one with backticks needs a longer fence."""
     if not text:
@@ -361,6 +374,9 @@ def _thinking_lines(half: dict[str, Any]) -> list[str]:
     if switch:
         names = ", ".join(map(_code, switch["names"]))
         lines.append(f"- Switch: {names}; null is {switch['null']}. The prompt decides where it is given.")
+    if level := half["level"]:
+        words = [f"{', '.join(map(_word, level[way]))} turns it {way}" for way in ("off", "on") if level[way]]
+        lines.append(f"- Level: {_code(level['name'])}; {'; '.join(words)}, over any switch.")
     ends = half["ends_early"]
     early = f" Its own openers: {', '.join(map(_code, ends['ends_at']))}." if ends["ends_at"] else ""
     lines.append(f"- In open thinking {INSIDE[ends['tools_inside']]} ({ends['tools_inside']}).{early}")

@@ -51,6 +51,7 @@ NAME_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+ANY = "*"
 MAX_WHITE = 64
 MAX_NAME = 256
 MAX_DEPTH = 512
@@ -303,20 +304,38 @@ class Switch:
     ``names`` are the template's variables. Absent: ``default``. ``falsy``: the
     template tests truth, so null, 0 and "" are off too; otherwise only false is.
     Any variable that is on wins.
+
+    ``level`` is a variable that holds a word: one of ``off_words`` turns thinking off, one
+    of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say.
     """
 
     names: tuple[str, ...] = ()
     default: bool = True
     falsy: bool = True
+    level: str = "reasoning_effort"
+    off_words: tuple[str, ...] = ()
+    on_words: tuple[str, ...] = ()
 
     def on(self, kwargs: Mapping[str, Any] | None) -> bool:
         """Whether these template variables turn thinking on."""
-        given = [kwargs[name] for name in self.names if name in kwargs] if kwargs else []
+        kwargs = kwargs or {}
+        word = kwargs.get(self.level)
+        if isinstance(word, str) and word:
+            if word in self.off_words:
+                return False
+            if word in self.on_words or ANY in self.on_words:
+                return True
+        given = [kwargs[name] for name in self.names if name in kwargs]
         if not given:
             return self.default
         if self.falsy:
             return any(bool(value) for value in given)
         return any(value is not False for value in given)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Every variable that turns thinking on or off."""
+        return (*self.names, self.level) if self.off_words or self.on_words else self.names
 
 
 @dataclass(frozen=True)
@@ -351,9 +370,6 @@ class Reasoning:
     dropped: tuple[str, ...] = ()
     empty_when_off: str = ""
     models: tuple[str, ...] = ()
-
-
-ANY = "*"
 
 
 @dataclass(frozen=True)

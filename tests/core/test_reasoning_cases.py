@@ -11,7 +11,7 @@ from tests.support.hostile import REASONING, answer, open_prompt, thought, turn_
 from unbraid import Event, Parser
 from unbraid.formats import reasoning_format
 from unbraid.prompts import prompt_state
-from unbraid.syntax import Channels, Reasoning
+from unbraid.syntax import ANY, Channels, Reasoning, Switch
 
 every = pytest.mark.parametrize("name", REASONING)
 TAGS = [name for name in REASONING if isinstance(reasoning_format(name), Reasoning)]
@@ -264,6 +264,29 @@ def test_every_switch_is_in_the_table() -> None:
     assert not missing
 
 
+LEVELS: list[tuple[Switch, dict[str, Any], bool]] = [
+    (Switch(("t",), off_words=("none",)), {"reasoning_effort": "none", "t": True}, False),
+    (Switch(("t",), off_words=("none",)), {"reasoning_effort": "high"}, True),
+    (Switch(("t",), off_words=("none",)), {"reasoning_effort": "high", "t": False}, False),
+    (Switch(("t",), off_words=("none",)), {"reasoning_effort": None}, True),
+    (Switch((), False, off_words=("none",), on_words=(ANY,)), {}, False),
+    (Switch((), False, off_words=("none",), on_words=(ANY,)), {"reasoning_effort": "none"}, False),
+    (Switch((), False, off_words=("none",), on_words=(ANY,)), {"reasoning_effort": "low"}, True),
+    (Switch((), False, off_words=("none",), on_words=(ANY,)), {"reasoning_effort": ""}, False),
+    (Switch((), False, level="mode", on_words=("enabled",)), {"mode": "enabled"}, True),
+    (Switch((), False, level="mode", on_words=("enabled",)), {"mode": "adaptive"}, False),
+    (Switch((), False, level="mode", on_words=("enabled",)), {"mode": 1}, False),
+]
+
+
+@pytest.mark.parametrize(("switch", "kwargs", "on"), LEVELS, ids=str)
+def test_a_word_of_the_level_decides_over_the_switches(
+    switch: Switch, kwargs: dict[str, Any], on: bool
+) -> None:
+    assert switch.on(kwargs) is on
+    assert set(kwargs) <= set(switch.variables)
+
+
 @every_tag
 def test_thinking_off_for_every_switch(name: str) -> None:
     half = half_of(name)
@@ -276,6 +299,10 @@ def test_thinking_off_for_every_switch(name: str) -> None:
 @every_tag
 def test_unknown_template_variables_change_nothing(name: str) -> None:
     plain = Parser(name)
-    odd = Parser(name, chat_template_kwargs={"foo": False, "reasoning_effort": "none"})
+    unknown = {"foo": False, "reasoning_effort": "none"}
+    odd = Parser(
+        name,
+        chat_template_kwargs={k: v for k, v in unknown.items() if k not in half_of(name).switch.variables},
+    )
     assert odd.thinking == plain.thinking
     assert odd.plan == plain.plan
