@@ -125,8 +125,8 @@ def test_a_fault_is_the_error_of_its_line(
 @pytest.mark.parametrize("length", [SINGLES_UP_TO, SINGLES_UP_TO + 1, 5 * SINGLES_UP_TO])
 def test_the_work_for_a_long_text_is_bounded(length: int) -> None:
     for splits in (
-        list(cases._text_splits("x" * length)),
-        list(cases._token_splits([[1, "x", False]] * length)),
+        list(cases.text_splits("x" * length)),
+        list(cases.token_splits([[1, "x", False]] * length)),
     ):
         longest = max(map(len, splits))
         assert longest <= SINGLES_UP_TO + 1

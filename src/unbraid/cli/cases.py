@@ -24,7 +24,7 @@ from unbraid.message import Message
 from unbraid.parser import Parser, declared_markers
 from unbraid.tokens import Tokenizer, TokenTable
 
-__all__ = ["fold", "result_of"]
+__all__ = ["fold", "parser_of", "result_of", "splits_of", "text_splits", "token_splits", "tokens_of"]
 
 Piece = tuple[str, list[int] | None]
 
@@ -42,6 +42,7 @@ OPTIONS = (
     "arguments",
     "include_reasoning",
     "unknown_tools",
+    "history_calls",
 )
 
 
@@ -50,27 +51,52 @@ def result_of(case: Any) -> dict[str, Any]:
     if not isinstance(case, Mapping):
         raise InvalidRequest("a case must be a JSON object", param="case")
     validate.flag("spans", case.get("spans"), optional=True)
-    reason = case.get("finish_reason", "stop")
+    reason = case.get("finish_reason", case.get("engine_finish", "stop"))
     validate.text("finish_reason", reason, optional=True)
-    tokens = case.get("tokens")
+    tokens = tokens_of(case)
     text = _text(case, tokens)
-    options = {name: case[name] for name in OPTIONS if case.get(name) is not None}
-    tokenizer = _tokenizer(case, tokens) if tokens is not None else None
-    names = (case.get("reasoning_parser"), case.get("tool_parser"))
-    parser = Parser(*names, tokenizer=tokenizer, spans=True, **options)
-    twin = Parser(*names, tokenizer=tokenizer, spans=True, make_id=lambda: "made", **options)
     whole = [(text, [token[0] for token in tokens] if tokens is not None else None)]
-    message, _ = _read(parser, whole, reason)
-    splits = _token_splits(tokens) if tokens is not None else _text_splits(text)
-    if case.get("chunks") is not None and tokens is None:
-        splits = _with(splits, [(chunk, None) for chunk in case["chunks"]])
+    message, _ = _read(parser_of(case), whole, reason)
+    twin = parser_of(case, make_id=lambda: "made")
     expected, _ = _read(twin, whole, reason)
-    equal = all(_same(twin, pieces, reason, expected) for pieces in splits)
+    equal = all(_same(twin, pieces, reason, expected) for pieces in splits_of(case))
     result = message.as_dict()
     if not case.get("spans"):
         result["spans"] = None
     result["stream_equal"] = equal
     return result
+
+
+def tokens_of(case: Mapping[str, Any]) -> Any:
+    """The tokens of a case, None when it has only text."""
+    tokens = case.get("tokens")
+    return case.get("ids") if tokens is None else tokens
+
+
+def parser_of(case: Mapping[str, Any], **more: Any) -> Parser:
+    """The parser of a case's request; raises an UnbraidError when it is none."""
+    tokens = tokens_of(case)
+    options = {name: case[name] for name in OPTIONS if case.get(name) is not None}
+    tokenizer = _tokenizer(case, tokens) if tokens is not None else None
+    return Parser(
+        case.get("reasoning_parser"),
+        case.get("tool_parser"),
+        tokenizer=tokenizer,
+        spans=True,
+        **{**options, **more},
+    )
+
+
+def splits_of(case: Mapping[str, Any]) -> Iterator[list[Piece]]:
+    """The ways in which a case is fed: its own chunks, one by one, cut in two, at random."""
+    tokens = tokens_of(case)
+    chunks = case.get("chunks")
+    if tokens is not None:
+        yield from token_splits(tokens)
+        return
+    if chunks is not None:
+        yield [(chunk, None) for chunk in chunks]
+    yield from text_splits(_text(case, None))
 
 
 def _text(case: Mapping[str, Any], tokens: Any) -> str:
@@ -173,12 +199,8 @@ def fold(events: Sequence[Event]) -> tuple[str | None, str | None, list[tuple[st
     return "".join(reasoning) or None, "".join(content) or None, folded
 
 
-def _with(splits: Iterator[list[Piece]], more: list[Piece]) -> Iterator[list[Piece]]:
-    yield more
-    yield from splits
-
-
-def _text_splits(text: str) -> Iterator[list[Piece]]:
+def text_splits(text: str) -> Iterator[list[Piece]]:
+    """A text whole, by characters, in every two halves if it is short, and at random."""
     yield [(text, None)]
     if len(text) <= SINGLES_UP_TO:
         yield [(char, None) for char in text]
@@ -196,7 +218,7 @@ def _text_splits(text: str) -> Iterator[list[Piece]]:
         yield pieces
 
 
-def _token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
+def token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
     """Groups of tokens, and their text late or early by one token."""
     singles: list[Piece] = [(token[1], [token[0]]) for token in tokens]
     if len(tokens) <= SINGLES_UP_TO:
