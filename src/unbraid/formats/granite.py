@@ -1,7 +1,22 @@
-"""Granite's thinking: between English phrases (3.2), and in tags as Nemotron 3's (4.2)."""
+"""Granite: thinking between phrases (3.2) or in tags as Nemotron 3's (4.2); calls in lists or tags."""
 
 from unbraid.formats.nemotron_v3 import REASONING as NEMOTRON
-from unbraid.syntax import Reasoning, Switch, any_space, lit, replace
+from unbraid.syntax import (
+    Calls,
+    Choice,
+    Envelope,
+    Envelopes,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    any_space,
+    lit,
+    replace,
+    space,
+)
+
+ENDS = ("<|end_of_text|>",)
 
 REASONING = Reasoning(
     open=lit("Here is my thought process:", "Here's my thought process:"),
@@ -22,4 +37,34 @@ THINKING_42 = replace(
     after=any_space("\n", chars="\n"),
     empty_when_off="<think></think>\n",
     models=("Granite 4.2",),
+)
+
+TOOLS = Tools(
+    call=Calls(
+        (
+            lit("<|tool_call|>", "<tool_call>"),
+            Ws(),
+            Choice(((Envelopes(),), (Envelope(),))),
+        )
+    ),
+    before=space(" "),
+    between=any_space("\n"),
+    dropped=ENDS,
+    models=("Granite 3.0", "Granite 3.1"),
+)
+
+TOOLS_4 = Tools(
+    call=Calls((lit("<tool_call>"), Ws("\n"), Envelope(), Ws("\n"), lit("</tool_call>"))),
+    before=any_space("\n"),
+    between=any_space("\n"),
+    dropped=ENDS,
+    models=("Granite 4.0", "Granite 4.1"),
+)
+
+TOOLS_20B = Tools(
+    call=Calls((lit("<function_call>"), Ws(" "), Envelope())),
+    before=any_space("\n"),
+    between=any_space("\n"),
+    dropped=("<|endoftext|>",),
+    models=("Granite 20B Function Calling",),
 )

@@ -1,4 +1,4 @@
-"""Hermes: JSON envelopes in ``<tool_call>`` tags (Hermes 2 and 3, Qwen2.5, QwQ, Qwen3)."""
+"""Hermes: JSON envelopes in ``<tool_call>`` tags (Hermes 2 and 3, Qwen2.5, QwQ, Qwen3); LongCat's tags."""
 
 from unbraid.syntax import Calls, Choice, Envelope, Envelopes, Tools, Ws, any_space, lit
 
@@ -16,4 +16,20 @@ TOOLS = Tools(
     between=any_space("\n"),
     dropped=("<|im_end|>",),
     models=("Hermes 2 Pro", "Hermes 3", "Qwen2.5", "QwQ", "Qwen3"),
+)
+
+LONGCAT = Tools(
+    call=Calls(
+        (
+            lit("<longcat_tool_call>"),
+            Ws("\n"),
+            Choice(((Envelope(),), (Envelopes(),))),
+            Ws("\n"),
+            lit("</longcat_tool_call>"),
+        )
+    ),
+    before=any_space("\n"),
+    between=any_space("\n"),
+    dropped=("</longcat_s>",),
+    models=("LongCat-Flash-Chat",),
 )

@@ -26,16 +26,23 @@ __all__ = [
 TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "deepseek_v3": ("unbraid.formats.deepseek", "TOOLS_V3"),
     "deepseek_v31": ("unbraid.formats.deepseek", "TOOLS_V31"),
+    "functionary_v31": ("unbraid.formats.functionary", "TOOLS_31"),
     "gemma4": ("unbraid.formats.gemma4", "TOOLS"),
+    "gigachat3": ("unbraid.formats.gigachat3", "TOOLS"),
     "glm45": ("unbraid.formats.glm", "TOOLS_45"),
     "glm47": ("unbraid.formats.glm", "TOOLS_47"),
+    "granite-20b-fc": ("unbraid.formats.granite", "TOOLS_20B"),
+    "granite4": ("unbraid.formats.granite", "TOOLS_4"),
     "hermes": ("unbraid.formats.hermes", "TOOLS"),
+    "internlm": ("unbraid.formats.internlm", "TOOLS"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "TOOLS"),
     "llama3_json": ("unbraid.formats.llama", "LLAMA3_JSON"),
     "llama4_pythonic": ("unbraid.formats.llama", "LLAMA4_PYTHONIC"),
+    "longcat": ("unbraid.formats.hermes", "LONGCAT"),
     "mimo": ("unbraid.formats.mimo", "TOOLS"),
     "mistral": ("unbraid.formats.mistral", "TOOLS"),
     "openai": ("unbraid.formats.harmony", "HARMONY"),
+    "plamo3": ("unbraid.formats.plamo3", "TOOLS"),
     "pythonic": ("unbraid.formats.llama", "PYTHONIC"),
     "qwen3_coder": ("unbraid.formats.qwen3", "CODER"),
     "seed_oss": ("unbraid.formats.seed_oss", "TOOLS"),
@@ -51,18 +58,27 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "granite": ("unbraid.formats.granite", "REASONING"),
     "granite_thinking_parser": ("unbraid.formats.granite", "THINKING_42"),
     "holo2": ("unbraid.formats.holo2", "REASONING"),
+    "kimi": ("unbraid.formats.kimi", "REASONING"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "REASONING"),
     "mimo": ("unbraid.formats.mimo", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
     "nemotron_v3": ("unbraid.formats.nemotron_v3", "REASONING"),
     "openai_gptoss": ("unbraid.formats.harmony", "HARMONY"),
+    "plamo3": ("unbraid.formats.plamo3", "REASONING"),
     "qwen3": ("unbraid.formats.qwen3", "REASONING"),
     "seed_oss": ("unbraid.formats.seed_oss", "REASONING"),
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
 
-TOOL_ALIASES = {"qwen3_json": "hermes", "qwen3_xml": "qwen3_coder", "step5": "step3p5"}
-REASONING_ALIASES = {"step5": "step3p5"}
+TOOL_ALIASES: dict[str, str] = {
+    "interns1": "internlm",
+    "qwen3_json": "hermes",
+    "qwen3_xml": "qwen3_coder",
+    "step5": "step3p5",
+}
+REASONING_ALIASES: dict[str, str] = {
+    "step5": "step3p5",
+}
 
 
 def tool_names() -> list[str]:
