@@ -157,6 +157,8 @@ def _part(field: str, part: Part) -> None:
         _literal(f"{field}.close", part.close)
         _pattern(f"{field}.key_chars", part.key_chars)
         _texts(field, part, ("early",))
+    elif isinstance(part, PythonCalls):
+        _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
 
 
 def _not_run_on(field: str, name: Name, behind: Part) -> None:

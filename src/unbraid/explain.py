@@ -300,7 +300,16 @@ def _part(part: Part) -> str:
         return f"GEMMA_OBJECT (* strings between {part.quote} *)"
     if isinstance(part, Choice):
         return "( " + " | ".join(_sequence(option) for option in part.options) + " )"
-    return {Name: "NAME", Json: "OBJECT", PythonCalls: "PYTHON_LIST"}.get(type(part), "ws")
+    if isinstance(part, PythonCalls):
+        return _python_calls(part)
+    return {Name: "NAME", Json: "OBJECT"}.get(type(part), "ws")
+
+
+def _python_calls(part: PythonCalls) -> str:
+    call = "PYTHON_CALL" if part.item is None else f"( PYTHON_CALL | {_envelope(part.item)} )"
+    calls = f"{call} , {{ {_text(part.between)}~ , {call} }}"
+    listed = f'"[" , {calls} , "]"'
+    return {"always": listed, "never": calls, "optional": f"( {listed} | {calls} )"}[part.brackets]
 
 
 def _sequence(parts: tuple[Part, ...]) -> str:

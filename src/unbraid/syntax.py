@@ -222,7 +222,16 @@ class GemmaObject:
 
 @dataclass(frozen=True)
 class PythonCalls:
-    """A Python list of calls with keyword arguments: ``[f(a=1), g()]``."""
+    """A Python list of calls with keyword arguments: ``[f(a=1), g()]``.
+
+    ``brackets``: ``always``; ``optional``: read without them too; ``never``: the calls stand
+    alone. ``between`` is written between two calls; without brackets any white space is
+    read there, a comma in it or not. ``item``: a call may be such an object instead.
+    """
+
+    brackets: Literal["always", "optional", "never"] = "always"
+    between: str = ", "
+    item: Envelope | None = None
 
 
 @dataclass(frozen=True)
@@ -281,7 +290,8 @@ class Tools:
     closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
     into one turn; the parser reads more. ``dropped`` are turn ends: never content, never
-    arguments. ``models`` names who writes it.
+    arguments. ``echoes``: what stood between a call's markers may be said again behind
+    them, with another closer; it is dropped. ``models`` names who writes it.
     """
 
     call: Calls
@@ -294,6 +304,7 @@ class Tools:
     ids: Literal["random", "nine"] = "random"
     calls_per_turn: int | None = None
     dropped: tuple[str, ...] = ()
+    echoes: bool = False
     models: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -320,7 +320,8 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
             out.append(_gemma(arguments, part.quote))
         elif isinstance(part, PythonCalls):
             keywords = ", ".join(f"{key}={_python(value)}" for key, value in arguments.items())
-            out.append(f"[{name}({keywords})]")
+            call = f"{name}({keywords})"
+            out.append(call if part.brackets == "never" else f"[{call}]")
         elif isinstance(part, Choice):
             out.append(write_parts(choose.choice(part.options), name, arguments, choose))
         else:
@@ -662,9 +663,14 @@ def native_calls(pair: Pair, *calls: tuple[str, dict[str, Any]]) -> str:
     half = halves(pair)[1]
     if isinstance(half, Channels):
         return (half.start.text + half.role).join(native_call(pair, *call) for call in calls)
-    if len(calls) > 1 and any(isinstance(part, PythonCalls) for part in half.call.parts):
-        inner = ", ".join(native_call(pair, *call)[1:-1] for call in calls)
-        return f"[{inner}]"
+    listed = next((part for part in half.call.parts if isinstance(part, PythonCalls)), None)
+    if listed is not None:
+        alone = replace(listed, brackets="never")
+        inner = listed.between.join(write_parts((alone,), *call, First()) for call in calls)
+        around = "" if listed.brackets == "never" else "[]"
+        text = around[:1] + inner + around[1:]
+        parts = [part for part in half.call.parts if not (isinstance(part, Lit) and not part.written)]
+        return "".join(text if part is listed else write_parts((part,), "", {}, First()) for part in parts)
     texts = [write_parts(half.call.parts, name, arguments, First()) for name, arguments in calls]
     text = half.between.text.join(texts)
     return half.section.open.text + text + half.section.close.text if half.section else text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NoReturn
 
+from unbraid.codecs.envelope import read_envelope
 from unbraid.literals import escape, python_to_json
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.lanes import UNSAFE, lane_of
@@ -39,12 +40,21 @@ BODY = {char: rf"[^{char}\\]*(?:\\(?:{_WHOLE})[^{char}\\]*)*" for char in "'\""}
 BODIES = {char: re.compile(body) for char, body in BODY.items()}
 ESCAPE = re.compile(rf"\\([0-7]{{1,3}}|{'|'.join(char + digits for char, digits in HEX.items())}|[\s\S])")
 SAME = re.compile(rf'[^{UNSAFE}]*(?:\\["\\nrtbf][^{UNSAFE}]*)*').fullmatch
+_WHITE = f"[{WHITE}]{{0,{MAX_WHITE}}}"
+_BLANK = rf"[ \t]{{0,{MAX_WHITE}}}"
+_VALUE = r"[\"'\[({\])}0-9+.-]|(?:True|False|None|true|false|null)(?=\W)"
+_BEHIND = rf"{_WHITE}(?::|[\])}}]{_BLANK}[,\])}}<\r\n]|,{_WHITE}(?:{KEY}{{1,{MAX_NAME}}}{_WHITE}=|{_VALUE}))"
+BEHIND = re.compile(_BEHIND)
+"""What stands behind the quote that ends a string; behind any other quote it is data."""
+BEHIND_CUT = re.compile(rf"{_WHITE}(?:[\])}}]{_BLANK}|,{_WHITE}(?:{KEY}{{1,{MAX_NAME}}}{_WHITE})?)?\Z")
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
 CLOSER_CHARS = frozenset(CLOSERS.values())
 QUOTES = "'\""
 ELEMENT = frozenset(("value", "first", "brace", "after"))
 CLOSABLE = ELEMENT - {"value"}
-_STRING = "|".join(f"{char}(?!{char}){body}{char}|{char}{char}(?!{char}|\\Z)" for char, body in BODY.items())
+_STRING = "|".join(
+    f"{char}(?!{char}){body}{char}(?={_BEHIND})|{char}{char}(?={_BEHIND})" for char, body in BODY.items()
+)
 TOKEN = re.compile(rf"[{WHITE}]*([\[\](){{}},:]|{_STRING}|[\w.+-]{{1,{MAX_NUMBER}}}(?![\w.+-]|\Z))[{WHITE}]*")
 WHOLE = re.compile(
     rf"({KEY}{{1,{MAX_NAME}}})([{WHITE}]*)(=)([{WHITE}]*)({_STRING}|[\w.+-]{{1,{MAX_NUMBER}}})([{WHITE}]*)(,|(?=\)))"
@@ -89,21 +99,44 @@ def as_key(value: str, is_string: bool) -> str:
 
 def read_python_calls(m: Reader, part: PythonCalls) -> Run:
     """Read a list of calls, each announced when its first keyword or its end is seen."""
-    yield from expect(m, "[")
+    listed = part.brackets == "always" or (part.brackets == "optional" and (yield from m.peek()) == "[")
+    if listed:
+        yield from expect(m, "[")
     while True:
         if m.blank_here():
             yield from m.white_run(WHITE)
-        yield from m.whole(HEAD, HEAD_CUT)
-        name = yield from read_chars(m, NAME, "a function's name")
-        if not (name[0].isalpha() or name[0] == "_"):
-            raise Refuted("not_a_call", "a function's name")
-        m.take(len(name), "name")
-        if m.blank_here():
-            yield from m.white_run(WHITE)
-        yield from expect(m, "(")
-        yield from keywords(m, name)
-        if not (yield from m.another_call()):
+        if part.item is not None and (yield from m.peek()) == "{":
+            yield from read_envelope(m, part.item)
+        else:
+            yield from read_call(m)
+        if not (yield from (m.another_call() if listed else bare_call(m))):
             return
+
+
+def read_call(m: Reader) -> Run:
+    """Read ``NAME(KEY=VALUE, …)``."""
+    yield from m.whole(HEAD, HEAD_CUT)
+    name = yield from read_chars(m, NAME, "a function's name")
+    if not (name[0].isalpha() or name[0] == "_"):
+        raise Refuted("not_a_call", "a function's name")
+    m.take(len(name), "name")
+    if m.blank_here():
+        yield from m.white_run(WHITE)
+    yield from expect(m, "(")
+    yield from keywords(m, name)
+
+
+def bare_call(m: Reader) -> Generator[None, None, bool]:
+    """Behind a call without brackets: whether another begins, behind white space or a comma."""
+    yield from m.white_run(WHITE)
+    if (yield from m.peek()) == ",":
+        m.take(1, "markup")
+        yield from m.white_run(WHITE)
+    char = yield from m.peek()
+    if not (char.isalpha() or char == "_"):
+        return False
+    m.next_call()
+    return True
 
 
 def expect(m: Reader, char: str) -> Run:
@@ -377,11 +410,12 @@ class PythonValue:
             if found.end() > m.i:
                 put(as_json(found.group()))
                 m.take(found.end() - m.i, self.kind)
-            if m.buf.startswith(mark, m.i):
+            rest = m.buf[m.i : m.i + len(mark)]
+            ends = self.ends(mark) if rest == mark else None
+            if ends:
                 m.take(len(mark), self.kind)
                 return
-            rest = m.buf[m.i : m.i + len(mark)]
-            if rest and rest[0] != "\\" and not mark.startswith(rest):
+            if ends is False or (rest and rest[0] != "\\" and not mark.startswith(rest)):
                 put(escape(rest[0]))
                 m.take(1, self.kind)
                 continue
@@ -390,6 +424,16 @@ class PythonValue:
             if lane and self.live:
                 m.args_lane(LANES[mark[0]])
             yield
+
+    def ends(self, mark: str) -> bool | None:
+        """Whether the quotes here end the string; None while what follows is not there yet."""
+        m = self.m
+        at = m.i + len(mark)
+        if len(mark) > 1 or BEHIND.match(m.buf, at):
+            return True
+        if BEHIND_CUT.match(m.buf, at):
+            return True if m.eof else None
+        return False
 
 
 def _nowhere(text: str) -> None:

@@ -193,8 +193,8 @@ class _Builder:
         """All calls of a turn: what opens the first, and everything behind that."""
         assert self.tools is not None
         tools, most = self.tools, self.demand.most
-        if isinstance(self.python_part(), PythonCalls):
-            return self.python_calls()
+        if any(isinstance(part, PythonCalls) for part in tools.call.parts):
+            return self.listed(tools.call.parts)
         opener, rest = self.call()
         if tools.section is not None:
             items = Repeat(seq(opener, rest, self.gap), 1, most)
@@ -226,17 +226,26 @@ class _Builder:
             raise Unsupported("the format's calls begin differently for different tools", param="tool_parser")
         return openers.pop(), alt(rests)
 
-    def python_part(self) -> Part:
-        assert self.tools is not None
-        written = [part for part in self.tools.call.parts if not isinstance(part, (Lit, Ws))]
-        return written[0]
+    def listed(self, parts: tuple[Part, ...]) -> tuple[Marker, Node]:
+        """All calls in one list."""
+        nodes: list[Node] = []
+        for part in parts:
+            if isinstance(part, PythonCalls):
+                nodes.append(self.python_calls(part))
+            elif isinstance(part, Ws):
+                nodes += [self.gap] if nodes else []
+            elif isinstance(part, Lit) and part.written:
+                nodes.append(self.marker(part.text))
+        opener, rest = _split(seq(*nodes))
+        return opener, seq(rest, self.white)
 
-    def python_calls(self) -> tuple[Marker, Node]:
-        """A Python list of calls."""
+    def python_calls(self, part: PythonCalls) -> Node:
+        """Python calls, in brackets or not."""
         one = alt(self.values.python_call(tool) for tool in self.demand.tools)
         most = self.demand.most
-        more = [Repeat(seq(Text(","), GAP, one), 0, most - 1)] if most > 1 else []
-        return Marker("["), seq(one, *more, Text("]"), self.white)
+        between = seq(Text(","), GAP) if part.between.startswith(",") else Text(part.between)
+        calls = seq(one, *([Repeat(seq(between, one), 0, most - 1)] if most > 1 else []))
+        return calls if part.brackets == "never" else seq(Text("["), calls, Text("]"))
 
 
 def _split(node: Node) -> tuple[Marker, Node]:

@@ -68,8 +68,10 @@ class CallMachine(Recovery):
 
     # -- one call -------------------------------------------------------------
 
-    def attempt(self, white: str) -> Outcome:
+    def attempt(self, white: str, *, behind: int = 0) -> Outcome:
         """Read one call (or one list of calls) at its opener; ``white`` stands in front of it.
+
+        ``behind`` are parts of the template that are not expected again.
 
         The outcome is ``read``, ``refuted`` (all of it was given back as text),
         ``broken`` or ``cut`` (the output ended inside).
@@ -77,7 +79,7 @@ class CallMachine(Recovery):
         assert self.setup.tools is not None
         self.begin_trial(white)
         try:
-            yield from self.sequence(self.setup.tools.call.parts)
+            yield from self.sequence(self.setup.tools.call.parts[behind:])
             self.end_trial()
             outcome = "read"
         except Refuted as why:

@@ -47,6 +47,18 @@ class Primitives(Machine):
                 return
             yield
 
+    def white_held(self) -> Generator[None, None, str]:
+        """Consume a run of white space that is not accounted for yet."""
+        held: list[str] = []
+        while True:
+            rest = self.buf[self.i :]
+            blank = len(rest) - len(rest.lstrip(WHITE))
+            held.append(rest[:blank])
+            self.i += blank
+            if self.i < len(self.buf) or self.eof:
+                return "".join(held)
+            yield
+
     def upto(self, text: str, kind: str) -> Run:
         """Consume as much of the beginning of ``text`` as stands here."""
         done = 0

@@ -46,20 +46,12 @@ class Recovery(Reader):
 
     def closer_behind(self) -> Run:
         """Consume the call's closer if it stands here, behind white space."""
-        held: list[str] = []
-        while True:
-            rest = self.buf[self.i :]
-            blank = len(rest) - len(rest.lstrip(WHITE))
-            held.append(rest[:blank])
-            self.i += blank
-            if self.i < len(self.buf) or self.eof:
-                break
-            yield
+        held = yield from self.white_held()
         spelling = yield from self.literal(self.closers())
         if spelling is None:
-            self.white.append("".join(held))
+            self.white.append(held)
             return
-        self.mark("framing", len("".join(held)))
+        self.mark("framing", len(held))
         self.take(len(spelling), "markup")
 
     def give_back(self, text: str) -> None:

@@ -42,6 +42,8 @@ class TagMachine(CallMachine):
                 yield from self.section(self.take_white())
             elif kind == "call":
                 yield from self.attempt(self.take_white())
+                while self.after_call and self.blank and (yield from self.echo()):
+                    pass
             else:
                 self.stray(marker, kind)
 
@@ -182,17 +184,8 @@ class TagMachine(CallMachine):
         """The prompt opened thinking: its opener may be repeated, its white space is not expected again."""
         reasoning = self.setup.reasoning
         assert reasoning is not None
-        held: list[str] = []
-        while True:
-            rest = self.buf[self.i :]
-            blank = len(rest) - len(rest.lstrip(WHITE))
-            held.append(rest[:blank])
-            self.i += blank
-            if self.i < len(self.buf) or self.eof:
-                break
-            yield
+        white = yield from self.white_held()
         marker = yield from self.literal(reasoning.open.spellings)
-        white = "".join(held)
         if marker is not None:
             self.mark("framing", len(white))
             self.take(len(marker), "markup")
@@ -307,12 +300,7 @@ class TagMachine(CallMachine):
         """
         assert self.setup.reasoning is not None
         white = self.take_white()
-        self.spread()
-        start = self.at()
-        undo = self.before_draft = self.snapshot()
-        self.ready, self.out = self.out, []
-        self.drafting = True
-        self.draft_text = [self.buf[self.i :]]
+        start, undo = self.set_aside()
         close = scanner(self.setup.reasoning.close.spellings)
         calls = self.draft_calls(white)
         checked = self.at()
@@ -338,22 +326,58 @@ class TagMachine(CallMachine):
             self.out = self.ready + self.out
             self.ready = []
             return True
-        text = white + "".join(self.draft_text)[: self.at() - start]
-        self.trial = None
-        self.call = Call()
-        self.restore(undo)
-        self.out, self.ready = self.ready, []
+        text = white + self.undo(start, undo)
         body = text.rstrip()
         self.white = [text[len(body) :]] if len(body) < len(text) else []
         if body:
             self.strand("reasoning", body)
         return False
 
-    def restore(self, snapshot: tuple[int, ...]) -> None:
-        """Forget the results since ``snapshot``."""
+    def set_aside(self) -> tuple[int, tuple[int, ...]]:
+        """From here on results are held until it is known whether they count.
+
+        Returns the place, and how far the results go.
+        """
+        self.spread()
+        undo = self.before_draft = self.snapshot()
+        self.ready, self.out = self.out, []
+        self.drafting = True
+        self.draft_text = [self.buf[self.i :]]
+        return self.at(), undo
+
+    def undo(self, start: int, snapshot: tuple[int, ...]) -> str:
+        """Forget the results since ``snapshot``; the text that was consumed since ``start``."""
+        self.drafting = False
+        self.trial = None
+        self.call = Call()
+        self.white = []
         self.pos = snapshot[0]
         for results, length in zip(self.results(), snapshot[1:], strict=True):
             del results[length:]
+        self.out, self.ready = self.ready, []
+        return "".join(self.draft_text)[: self.at() - start]
+
+    def echo(self) -> Generator[None, None, bool]:
+        """Behind a call, its body once more with another closer: it is dropped. Anything else is text."""
+        tools = self.setup.tools
+        assert tools is not None
+        if not tools.echoes:
+            return False
+        held = yield from self.white_held()
+        if (yield from self.peek()) != "[":
+            self.white.append(held)
+            return False
+        start, undo = self.set_aside()
+        outcome = yield from self.attempt("", behind=1)
+        text = self.undo(start, undo)
+        if outcome == "read" and text.endswith(self.closers()):
+            self.note("repeated_call", self.pos, self.pos + len(held) + len(text), "a call once")
+            self.mark("dropped", len(held) + len(text))
+            self.blank = self.after_call = True
+            return True
+        self.white.append(held)
+        self.give_back(self.take_white() + text)
+        return False
 
     def hide_closer(self, close: Scanner, checked: int) -> tuple[str, bool]:
         """Cut the buffer in front of the closer of thinking, or of what may become one."""

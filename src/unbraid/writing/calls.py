@@ -116,8 +116,8 @@ class _CallWriter:
             items = [self.envelope(part.item, call, n) for n, call in enumerate(self.calls)]
             return f"[{', '.join(items)}]"
         if isinstance(part, PythonCalls):
-            items = [self.python(call, n) for n, call in enumerate(self.calls)]
-            return f"[{', '.join(items)}]"
+            text = part.between.join(self.python(call, n) for n, call in enumerate(self.calls))
+            return text if part.brackets == "never" else f"[{text}]"
         return self.arguments(part, rest)
 
     def arguments(self, part: Json | Envelope | Pairs | GemmaObject, rest: tuple[Part, ...]) -> str:
