@@ -6,8 +6,17 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from unbraid.errors import BrokenFormat, Inexpressible, UnknownParser
-from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
+from unbraid.errors import Inexpressible, UnknownParser
+from unbraid.formats import (
+    names_of,
+    preset,
+    preset_names,
+    reasoning_format,
+    reasoning_names,
+    sglang_names_of,
+    tool_format,
+    tool_names,
+)
 from unbraid.machine.setup import call_openers, flat, literals
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
@@ -81,7 +90,8 @@ def describe(name: str) -> dict[str, Any]:
     """A format as plain data: ``name``, and under ``reasoning`` and ``tools`` each half, or None.
 
     Args:
-        name: a reasoning or tool parser's name, or an alias; if it names both halves, both are described.
+        name: a reasoning or tool parser's name, an alias, or a model family's; if it names both
+            halves, both are described.
 
     Raises:
         UnknownParser, BrokenFormat: about the name.
@@ -98,7 +108,8 @@ def explain(name: str) -> str:
     """The wire format as a page in Markdown: grammar, markers, switch, limits, examples, state diagram.
 
     Args:
-        name: a reasoning or tool parser's name, or an alias; if it names both halves, both are on the page.
+        name: a reasoning or tool parser's name, an alias, or a model family's; if it names both
+            halves, both are on the page.
 
     Raises:
         UnknownParser, BrokenFormat: about the name.
@@ -130,29 +141,24 @@ def explain(name: str) -> str:
 
 def _halves(name: str) -> tuple[Reasoning | Channels | None, Tools | Channels | None]:
     """What the name stands for; a format of channels is both halves under each of its names."""
-    reasoning = reasoning_format(name) if name in reasoning_names() else None
-    tools = tool_format(name) if name in tool_names() else None
+    reasoning: Reasoning | Channels | None = None
+    tools: Tools | Channels | None = None
+    with suppress(UnknownParser):
+        reasoning = reasoning_format(name)
+    with suppress(UnknownParser):
+        tools = tool_format(name)
     if reasoning is None and tools is None:
-        raise UnknownParser(
-            f"unknown parser {name!r}: known names: {', '.join(sorted({*reasoning_names(), *tool_names()}))}",
-            param="name",
-        )
+        if name not in preset_names():
+            known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
+            raise UnknownParser(f"unknown parser {name!r}: known names: {', '.join(known)}", param="name")
+        family = preset(name)
+        reasoning = reasoning_format(family.reasoning) if family.reasoning else None
+        tools = tool_format(family.tools) if family.tools else None
     if isinstance(tools, Channels):
         return tools, tools
     if isinstance(reasoning, Channels):
         return reasoning, reasoning
     return reasoning, tools
-
-
-def _names(half: Reasoning | Tools | Channels, kind: str) -> list[str]:
-    """Every name and alias of a half; formats that can't be loaded are passed over."""
-    names = reasoning_names() if kind == "reasoning" else tool_names()
-    found = []
-    for name in names:
-        with suppress(BrokenFormat):
-            if (reasoning_format(name) if kind == "reasoning" else tool_format(name)) is half:
-                found.append(name)
-    return found
 
 
 def _marker(one: Lit, role: str) -> dict[str, Any]:
@@ -174,11 +180,11 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "level": None,
                 "default": "on",
                 "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
-    names = _names(half, "reasoning")
     switch = half.switch
     by_null = switch.on(dict.fromkeys(switch.names)) if switch.names else switch.default
     return {
-        "names": names,
+        "names": names_of("reasoning", half),
+        "sglang": sglang_names_of("reasoning", half),
         "models": list(half.models),
         "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
                     *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
@@ -215,7 +221,8 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
                    _marker(half.section.close, "closes the calls")]  # fmt: skip
     written = [part for part in half.call.parts if isinstance(part, Id)]
     return {
-        "names": _names(half, "tools"),
+        "names": names_of("tools", half),
+        "sglang": sglang_names_of("tools", half),
         "models": list(half.models),
         "markers": [*markers, *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
         "ids": f"written by the model: {written[0].pattern}" if written else half.ids,
@@ -231,7 +238,8 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
 
 def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
     return {
-        "names": _names(half, kind),
+        "names": names_of(kind, half),
+        "sglang": sglang_names_of(kind, half),
         "models": list(half.models),
         "markers": [
             _marker(half.start, "begins a message"),
@@ -460,8 +468,8 @@ def _call_limits(tools: Tools) -> list[str]:
 
 
 def _examples(name: str, reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
-    reasoning_name = _names(reasoning, "reasoning")[0] if reasoning else None
-    tool_name = _names(tools, "tools")[0] if tools else None
+    reasoning_name = names_of("reasoning", reasoning)[0] if reasoning else None
+    tool_name = names_of("tools", tools)[0] if tools else None
     first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
     second = ToolCall("", "get_weather", '{"city": "Bergen"}')
     thoughts = "The user asks for Oslo." if reasoning else None

@@ -22,7 +22,7 @@ from unbraid.machine.core import Run
 from unbraid.machine.headers import Header, parse_header, route_of
 from unbraid.machine.setup import call_openers, first_literals
 from unbraid.machine.state import State
-from unbraid.parser import Parser, halves
+from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
 from unbraid.syntax import BLANK, WHITE, Channels
 from unbraid.tokens import Tokenizer
@@ -74,6 +74,7 @@ class Gate:
         tokenizer: the model's.
         constrained: whether a grammar enforces calls; then a call's opener ends
             thinking in every family.
+        format: a model family, as for ``Parser``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
@@ -87,9 +88,11 @@ class Gate:
         *,
         tokenizer: Tokenizer,
         constrained: bool = False,
+        format: str | None = None,
     ) -> None:
         validate.tokenizer(tokenizer)
         validate.flag("constrained", constrained)
+        reasoning_parser, tool_parser, self._switch = with_family(format, reasoning_parser, tool_parser)
         self._names = (reasoning_parser, tool_parser)
         self._tokenizer = tokenizer
         self._constrained = constrained
@@ -168,7 +171,8 @@ class Gate:
             state = prompt_state(reasoning, text).thinking
             phase: Phase = "open" if state == "open" else "over" if state == "closed" else "absent"
             return Carry(phase, prompt=text)
-        if reasoning.switch.on(chat_template_kwargs) and reasoning.opened_by != "output":
+        switch = self._switch or reasoning.switch
+        if switch.on(chat_template_kwargs) and reasoning.opened_by != "output":
             return Carry("open")
         return Carry("absent")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
 from unbraid.errors import IncompatiblePair, InvalidRequest
-from unbraid.formats import reasoning_format, tool_format
+from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine, begins_thinking
 from unbraid.machine.setup import flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
@@ -17,13 +17,13 @@ from unbraid.message import Message
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.stream import CompleteStream, Stream
-from unbraid.syntax import Channels, Id, Lit, Reasoning, Tools
+from unbraid.syntax import Channels, Id, Lit, Reasoning, Switch, Tools
 from unbraid.tokens import Tokenizer
 
 if TYPE_CHECKING:
     from unbraid.constrain import Constraint
 
-__all__ = ["Parser", "Plan", "declared_markers", "halves"]
+__all__ = ["Parser", "Plan", "declared_markers", "halves", "with_family"]
 
 ToolChoice = Literal["none", "auto", "required"] | Mapping[str, Any]
 
@@ -50,6 +50,8 @@ class Parser:
 
     Args:
         reasoning_parser, tool_parser: names as for vLLM's flags, or None.
+        format: a model family (``qwen3-coder``, ``kimi-k2``, ``gpt-oss``), for both halves and the
+            switch's default at once; a half that is named beside it overrides the family's.
         tools: tools in OpenAI's shape; None when they are unknown, ``[]`` when none were offered.
         tool_choice: ``none``, ``auto``, ``required`` or a named choice in OpenAI's shape.
         parallel_tool_calls: False keeps the first call and drops the others.
@@ -78,6 +80,7 @@ class Parser:
         reasoning_parser: str | None = None,
         tool_parser: str | None = None,
         *,
+        format: str | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         tool_choice: ToolChoice | None = "auto",
         parallel_tool_calls: bool | None = True,
@@ -108,6 +111,7 @@ class Parser:
         validate.function("make_id", make_id, optional=True)
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         validate.tokenizer(tokenizer, optional=True)
+        reasoning_parser, tool_parser, switch = with_family(format, reasoning_parser, tool_parser)
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
         self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
@@ -128,7 +132,7 @@ class Parser:
         self._constrained = forced(tool_choice) if constrained is None else constrained
         self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
         self._kwargs = dict(chat_template_kwargs or {})
-        self._switch = self._reasoning.switch.on(self._kwargs) if self._reasoning else False
+        self._switch = (switch or self._reasoning.switch).on(self._kwargs) if self._reasoning else False
         self._start = self._start_state()
         limit = float("inf") if max_calls is None else max_calls
         ids = self._tools.ids if self._tools else "random"
@@ -317,6 +321,20 @@ class _View:
     @property
     def thinking(self) -> bool:
         return self._stream.thinking
+
+
+def with_family(
+    name: str | None, reasoning: str | None, tools: str | None
+) -> tuple[str | None, str | None, Switch | None]:
+    """The halves that a family and the names beside it mean, and the family's switch if it has one.
+
+    Raises UnknownParser.
+    """
+    if name is None:
+        return reasoning, tools, None
+    family = preset(name)
+    switch = family.switch if reasoning is None else None
+    return reasoning or family.reasoning, tools or family.tools, switch
 
 
 def halves(

@@ -29,6 +29,7 @@ __all__ = [
     "Name",
     "Pairs",
     "Part",
+    "Preset",
     "PythonCalls",
     "Reasoning",
     "Route",
@@ -419,4 +420,18 @@ class Channels:
     builtin: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     calls_per_turn: int | None = None
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model family: the names of its usual halves, None for one that it doesn't have.
+
+    ``switch`` stands for that of the reasoning half where the family's templates have
+    another default.
+    """
+
+    reasoning: str | None
+    tools: str | None
+    switch: Switch | None = None
     models: tuple[str, ...] = ()

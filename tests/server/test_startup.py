@@ -120,6 +120,17 @@ def test_unknown_names() -> None:
         prepare(replay("x"), Options(reasoning_parser="qwen"))
 
 
+def test_a_family_names_both_halves() -> None:
+    setup = prepare(replay("x"), Options(format="qwen3.5"))
+    assert (setup.reasoning_parser, setup.tool_parser) == ("qwen3", "qwen3_coder")
+    setup = prepare(
+        replay("x"), Options(format="qwen3.5", reasoning_parser="none", tool_call_parser="hermes")
+    )
+    assert (setup.reasoning_parser, setup.tool_parser) == (None, "hermes")
+    with pytest.raises(UnknownParser, match="qwen3"):
+        prepare(replay("x"), Options(format="qwen33"))
+
+
 @pytest.mark.parametrize("name", ["none", "None", "NONE"])
 def test_none_is_unset(name: str) -> None:
     assert prepare(replay("x"), Options(reasoning_parser=name)).reasoning_parser is None

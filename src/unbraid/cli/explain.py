@@ -17,7 +17,7 @@ def add_parser(commands: Any) -> None:
         help="show a format: grammar, markers, switches, examples, states",
         description="Print the wire format behind a parser's name as a Markdown page.",
     )
-    parser.add_argument("name", help="a reasoning or tool parser's name")
+    parser.add_argument("name", help="a reasoning or tool parser's name, or a model family's")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from unbraid.explain import describe
-from unbraid.formats import reasoning_names, tool_names
+from unbraid.formats import preset, preset_names, reasoning_names, tool_names
 
 __all__ = ["add_parser", "run"]
 
@@ -18,13 +19,17 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "formats",
         help="list the formats",
-        description="List every format: names, models, markers, who opens thinking, its switch.",
+        description="List every format: names, models, markers, who opens thinking, its switch; "
+        "or every model family with its usual pair.",
     )
+    parser.add_argument("--presets", action="store_true", help="the model families that --format takes")
     parser.add_argument("--json", action="store_true", help="everything, as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if args.presets:
+        return _presets(args.json)
     names = sorted({*tool_names(), *reasoning_names()})
     formats = {name: describe(name) for name in names}
     if args.json:
@@ -36,12 +41,32 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _presets(as_json: bool) -> int:
+    """Print every model family."""
+    families = {name: asdict(preset(name)) for name in preset_names()}
+    if as_json:
+        print(json.dumps(families, ensure_ascii=False, indent=2))
+        return 0
+    for name, family in families.items():
+        flags = (("--reasoning-parser", family["reasoning"]), ("--tool-call-parser", family["tools"]))
+        given = " ".join(f"{flag} {half}" for flag, half in flags if half)
+        switch = family["switch"]
+        default = f", thinking by default {'on' if switch['default'] else 'off'}" if switch else ""
+        print(f"{name:<18} {given}{default}")
+        print(f"    models: {', '.join(family['models'])}")
+    return 0
+
+
 def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
     """What a person wants to know of a format, a few lines."""
     reasoning, tools = format_["reasoning"], format_["tools"]
     halves = (("--reasoning-parser", reasoning), ("--tool-call-parser", tools))
     yield f"{name:<16} {' '.join(flag for flag, half in halves if half)}"
     parts = [half for _, half in halves if half]
+    aliases = sorted({one for part in parts for one in part["names"]} - {name})
+    theirs = sorted({f"sglang:{one}" for part in parts for one in part["sglang"]})
+    if aliases or theirs:
+        yield f"    also: {', '.join([*aliases, *theirs])}"
     yield f"    models: {', '.join(sorted({model for part in parts for model in part['models']}))}"
     markers = dict.fromkeys(marker["text"] for part in parts for marker in part["markers"])
     yield f"    markers: {' '.join(map(repr, markers))}"

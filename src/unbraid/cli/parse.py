@@ -29,6 +29,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("file", nargs="?", help="the raw output; standard input if left out")
     parser.add_argument("--tool-parser", "--tool-call-parser", metavar="NAME")
     parser.add_argument("--reasoning-parser", metavar="NAME")
+    parser.add_argument(
+        "--format", metavar="FAMILY", help="both by the model's family: see formats --presets"
+    )
     parser.add_argument("--tools", metavar="FILE", help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name"
@@ -140,6 +143,7 @@ def _parser(args: argparse.Namespace) -> Parser:
     return Parser(
         args.reasoning_parser,
         args.tool_parser,
+        format=args.format,
         tools=_json_file(args.tools),
         tool_choice=choice,
         chat_template_kwargs=args.chat_template_kwargs,

@@ -3,9 +3,13 @@
 from unbraid.formats.registry import (
     REASONING_PARSERS,
     TOOL_PARSERS,
+    names_of,
+    preset,
+    preset_names,
     reasoning_format,
     reasoning_names,
     register,
+    sglang_names_of,
     tool_format,
     tool_names,
 )
@@ -13,9 +17,13 @@ from unbraid.formats.registry import (
 __all__ = [
     "REASONING_PARSERS",
     "TOOL_PARSERS",
+    "names_of",
+    "preset",
+    "preset_names",
     "reasoning_format",
     "reasoning_names",
     "register",
+    "sglang_names_of",
     "tool_format",
     "tool_names",
 ]

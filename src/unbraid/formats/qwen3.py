@@ -13,6 +13,7 @@ from unbraid.syntax import (
     any_space,
     lit,
     optional,
+    replace,
     space,
 )
 
@@ -29,7 +30,11 @@ REASONING = Reasoning(
     turns=("<|im_start|>",),
     dropped=("<|im_end|>",),
     empty_when_off="<think>\n\n</think>\n\n",
-    models=("Qwen3", "Qwen3-Thinking-2507", "Qwen3.5", "Qwen3.6"),
+    models=("Qwen3", "Qwen3.5", "Qwen3.6", "Qwen3.8"),
+)
+
+ALWAYS = replace(
+    REASONING, opened_by="prompt", switch=Switch(), empty_when_off="", models=("Qwen3-Thinking-2507",)
 )
 
 CODER = Tools(

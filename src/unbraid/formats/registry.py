@@ -1,24 +1,32 @@
 """One table of names: which module holds the format that a user's flag names.
 
-The names are those of vLLM's ``--reasoning-parser`` and ``--tool-call-parser``. A
-module is imported when its name is first asked for, so a broken one breaks only
-itself.
+The names are those of vLLM's ``--reasoning-parser`` and ``--tool-call-parser``, then
+SGLang's; ``sglang:NAME`` is always SGLang's meaning of a name. A module is imported
+when its name is first asked for, so a broken one breaks only itself.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 
 from unbraid import validate
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.formats import sglang
+from unbraid.syntax import Channels, Preset, Reasoning, Tools
 
 __all__ = [
     "REASONING_PARSERS",
     "TOOL_PARSERS",
+    "names_of",
+    "preset",
+    "preset_names",
     "reasoning_format",
     "reasoning_names",
     "register",
+    "sglang_names_of",
     "tool_format",
     "tool_names",
 ]
@@ -69,6 +77,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "openai_gptoss": ("unbraid.formats.harmony", "HARMONY"),
     "plamo3": ("unbraid.formats.plamo3", "REASONING"),
     "qwen3": ("unbraid.formats.qwen3", "REASONING"),
+    "qwen3_thinking": ("unbraid.formats.qwen3", "ALWAYS"),
     "seed_oss": ("unbraid.formats.seed_oss", "REASONING"),
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
@@ -86,21 +95,37 @@ REASONING_ALIASES: dict[str, str] = {
 
 
 def tool_names() -> list[str]:
-    """Every name that ``tool_parser`` takes, aliases included."""
+    """Every name that ``tool_parser`` takes, aliases included, SGLang's left out."""
     return sorted([*TOOL_PARSERS, *TOOL_ALIASES])
 
 
 def reasoning_names() -> list[str]:
-    """Every name that ``reasoning_parser`` takes, aliases included."""
+    """Every name that ``reasoning_parser`` takes, aliases included, SGLang's left out."""
     return sorted([*REASONING_PARSERS, *REASONING_ALIASES])
 
 
-def _unknown(kind: str, name: str, names: list[str]) -> UnknownParser:
+SGLANG = "sglang:"
+
+
+def _meant(name: str, parsers: Container[str], aliases: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """The name in the table that ``name`` stands for: ``theirs`` are SGLang's."""
+    if name.startswith(SGLANG):
+        name = theirs.get(name.removeprefix(SGLANG), name)
+    elif name not in parsers and name not in aliases:
+        name = theirs.get(name, name)
+    return aliases.get(name, name)
+
+
+def _hint(name: str, names: list[str]) -> str:
+    """The names that are near, or all of them."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, names, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(names)}"
-    return UnknownParser(f"unknown {kind} parser {name!r}: {hint}", param=f"{kind}_parser")
+    near = dict.fromkeys(get_close_matches(name, names, 3))
+    return f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(dict.fromkeys(names))}"
+
+
+def _unknown(kind: str, name: str, names: list[str]) -> UnknownParser:
+    return UnknownParser(f"unknown {kind} parser {name!r}: {_hint(name, names)}", param=f"{kind}_parser")
 
 
 def _load(kind: str, name: str, where: tuple[str, str]) -> object:
@@ -153,10 +178,10 @@ def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = 
 def tool_format(name: str) -> Tools | Channels:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("tool_parser", name)
-    name = TOOL_ALIASES.get(name, name)
+    name = _meant(name, TOOL_PARSERS, TOOL_ALIASES, sglang.TOOLS)
     if name not in _tools:
         if name not in TOOL_PARSERS:
-            raise _unknown("tool", name, tool_names())
+            raise _unknown("tool", name, [*tool_names(), *sglang.TOOLS])
         found = _load("tool", name, TOOL_PARSERS[name])
         assert isinstance(found, (Tools, Channels))
         _tools[name] = found
@@ -166,11 +191,53 @@ def tool_format(name: str) -> Tools | Channels:
 def reasoning_format(name: str) -> Reasoning | Channels:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("reasoning_parser", name)
-    name = REASONING_ALIASES.get(name, name)
+    name = _meant(name, REASONING_PARSERS, REASONING_ALIASES, sglang.REASONING)
     if name not in _reasoning:
         if name not in REASONING_PARSERS:
-            raise _unknown("reasoning", name, reasoning_names())
+            raise _unknown("reasoning", name, [*reasoning_names(), *sglang.REASONING])
         found = _load("reasoning", name, REASONING_PARSERS[name])
         assert isinstance(found, (Reasoning, Channels))
         _reasoning[name] = found
     return _reasoning[name]
+
+
+def preset_names() -> list[str]:
+    """Every model family that ``format`` takes."""
+    from unbraid.formats.presets import PRESETS
+
+    return sorted(PRESETS)
+
+
+def preset(name: str) -> Preset:
+    """The model family called ``name``, in capitals or with ``_`` and blanks for ``-`` too.
+
+    Raises UnknownParser.
+    """
+    from unbraid.formats.presets import PRESETS
+
+    validate.text("format", name)
+    found = PRESETS.get(re.sub(r"[\s_]+", "-", name.strip().lower()))
+    if found is None:
+        raise UnknownParser(f"unknown format {name!r}: {_hint(name, preset_names())}", param="format")
+    return found
+
+
+def names_of(kind: str, half: object) -> list[str]:
+    """Every name of a half; ``kind`` is ``reasoning`` or ``tools``. Broken formats are passed over."""
+    names, find = (tool_names(), tool_format) if kind == "tools" else (reasoning_names(), reasoning_format)
+    return _that_mean(half, names, find)
+
+
+def sglang_names_of(kind: str, half: object) -> list[str]:
+    """SGLang's names of a half."""
+    names, find = (sglang.TOOLS, tool_format) if kind == "tools" else (sglang.REASONING, reasoning_format)
+    return [one.removeprefix(SGLANG) for one in _that_mean(half, [SGLANG + name for name in names], find)]
+
+
+def _that_mean(half: object, names: Iterable[str], find: Callable[[str], object]) -> list[str]:
+    found = []
+    for name in names:
+        with suppress(BrokenFormat):
+            if find(name) is half:
+                found.append(name)
+    return found

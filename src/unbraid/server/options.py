@@ -26,6 +26,7 @@ class Options:
     that its format is known.
     """
 
+    format: str | None = None
     reasoning_parser: str | None = None
     tool_call_parser: str | None = None
     enable_auto_tool_choice: bool = False
@@ -54,6 +55,9 @@ class _Removed(argparse.Action):
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of ``unbraid serve`` that shape requests and answers."""
     formats = parser.add_argument_group("formats")
+    formats.add_argument(
+        "--format", metavar="FAMILY", help="both by the model's family: see unbraid formats --presets"
+    )
     formats.add_argument(
         "--reasoning-parser", metavar="NAME", help="the format of the model's thinking; none for none"
     )
@@ -132,6 +136,7 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
     if args.max_string_length < 1:
         raise InvalidRequest("--max-string-length must be 1 or more")
     return Options(
+        format=args.format,
         reasoning_parser=args.reasoning_parser,
         tool_call_parser=args.tool_call_parser,
         enable_auto_tool_choice=args.enable_auto_tool_choice,

@@ -10,6 +10,7 @@ from unbraid.check import check_prompt
 from unbraid.engines.base import Engine
 from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
 from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.formats import preset
 from unbraid.parser import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
@@ -82,6 +83,10 @@ def _pair(engine: Engine, options: Options) -> _Pair:
     if reasoning is not None and reasoning.lower() in ("none", ""):
         reasoning = None
     tools = options.tool_call_parser or None
+    if options.format is not None:
+        family = preset(options.format)
+        reasoning = family.reasoning if unset else reasoning
+        unset, tools = False, tools or family.tools
     if options.enable_auto_tool_choice and tools is None:
         raise InvalidRequest(
             "--enable-auto-tool-choice needs --tool-call-parser NAME (which alone is enough)",

@@ -1,0 +1,183 @@
+"""Names beside vLLM's: SGLang's, and model families."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from unbraid import IncompatiblePair, Parser, UnknownParser
+from unbraid.explain import describe, explain
+from unbraid.formats import (
+    preset,
+    preset_names,
+    reasoning_format,
+    reasoning_names,
+    sglang,
+    tool_format,
+    tool_names,
+)
+from unbraid.gate import Gate
+from unbraid.parser import halves
+from unbraid.syntax import Preset
+from unbraid.tokens import TokenTable
+
+# -- SGLang's names --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "ours"), sglang.TOOLS.items())
+def test_sglang_tool_names_resolve(name: str, ours: str) -> None:
+    assert tool_format(f"sglang:{name}") is tool_format(ours)
+    if name not in tool_names():
+        assert tool_format(name) is tool_format(ours)
+
+
+@pytest.mark.parametrize(("name", "ours"), sglang.REASONING.items())
+def test_sglang_reasoning_names_resolve(name: str, ours: str) -> None:
+    assert reasoning_format(f"sglang:{name}") is reasoning_format(ours)
+    if name not in reasoning_names():
+        assert reasoning_format(name) is reasoning_format(ours)
+
+
+def test_a_name_of_both_is_vllm_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sglang.TOOLS, "hermes", "qwen3_coder")
+    assert tool_format("hermes") is not tool_format("sglang:hermes")
+    assert tool_format("sglang:hermes") is tool_format("qwen3_coder")
+
+
+@pytest.mark.parametrize("name", ["sglang:", "sglang:hermess", "sglang:sglang:hermes", "vllm:hermes"])
+def test_other_prefixes_are_unknown(name: str) -> None:
+    with pytest.raises(UnknownParser):
+        Parser(None, name)
+
+
+def test_near_names_are_sglang_s_too() -> None:
+    with pytest.raises(UnknownParser, match="qwen25"):
+        Parser(None, "qwen-25")
+
+
+def test_a_page_names_them() -> None:
+    half = describe("hermes")["tools"]
+    assert half["names"] == ["hermes", "qwen3_json"]
+    assert {"hermes", "qwen", "qwen25"} <= set(half["sglang"])
+    assert explain("qwen25").startswith("# qwen25\n")
+
+
+# -- model families --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_family_is_a_pair(name: str) -> None:
+    family = preset(name)
+    reasoning, tools, channels = halves(family.reasoning, family.tools)
+    assert reasoning or tools or channels
+    assert family.models
+    assert family.switch is None or (reasoning is not None and family.switch != reasoning.switch)
+    parser = Parser(format=name)
+    assert (parser.reasoning_parser, parser.tool_parser) == (family.reasoning, family.tools)
+    assert explain(name).startswith(f"# {name}\n")
+
+
+@pytest.mark.parametrize(
+    ("family", "reasoning", "tools"),
+    [
+        ("qwen3-coder", None, "qwen3_coder"),
+        ("qwen3", "qwen3", "hermes"),
+        ("kimi-k2", None, "kimi_k2"),
+        ("gpt-oss", "openai_gptoss", "openai"),
+        ("deepseek-v3.1", "deepseek_v3", "deepseek_v31"),
+        ("glm-4.5", "glm45", "glm45"),
+    ],
+)
+def test_the_usual_pairs(family: str, reasoning: str | None, tools: str | None) -> None:
+    parser = Parser(format=family)
+    assert (parser.reasoning_parser, parser.tool_parser) == (reasoning, tools)
+
+
+@pytest.mark.parametrize("name", ["Qwen3-Coder", "qwen3_coder", " QWEN3 coder "])
+def test_spellings_of_a_family(name: str) -> None:
+    assert Parser(format=name).tool_parser == "qwen3_coder"
+
+
+def test_a_half_beside_a_family_overrides_it() -> None:
+    assert Parser("deepseek_r1", format="qwen3").reasoning_parser == "deepseek_r1"
+    assert Parser("deepseek_r1", format="qwen3").tool_parser == "hermes"
+    assert Parser(None, "qwen3_coder", format="qwen3").tool_parser == "qwen3_coder"
+    assert Parser(None, "qwen3_coder", format="qwen3").reasoning_parser == "qwen3"
+    with pytest.raises(IncompatiblePair):
+        Parser(None, "hermes", format="gpt-oss")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("qwen-3", "qwen3"), ("kimi-k3x", "kimi-k2"), ("deepseek-v3.l", "deepseek-v3.1")]
+)
+def test_an_unknown_family_suggests(wrong: str, near: str) -> None:
+    with pytest.raises(UnknownParser, match=near) as caught:
+        Parser(format=wrong)
+    assert caught.value.param == "format"
+    assert wrong in str(caught.value)
+
+
+def test_a_family_like_no_other_lists_all() -> None:
+    with pytest.raises(UnknownParser, match=r"gpt-oss.*qwen3"):
+        Parser(format="zzzzzzzzz")
+
+
+def test_a_family_s_switch_is_the_parser_s_and_the_gate_s() -> None:
+    tokenizer = TokenTable({n: bytes([n]) for n in range(256)})
+    for kwargs, thinks in (
+        ({}, False),
+        ({"enable_thinking": None}, False),
+        ({"enable_thinking": True}, True),
+    ):
+        parser = Parser(format="qwen3.5-small", chat_template_kwargs=kwargs)
+        assert parser.thinking is thinks
+        assert parser.plan.thinking == ("open" if thinks else "off")
+        gate = Gate(None, tokenizer=tokenizer, format="qwen3.5-small")
+        assert gate.begin(chat_template_kwargs=kwargs).phase == ("open" if thinks else "absent")
+    assert Parser(format="qwen3.5").thinking
+    assert Parser("qwen3", format="qwen3.5-small").thinking
+
+
+def test_presets_are_immutable() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        preset("qwen3").tools = "x"  # type: ignore[misc]
+    assert isinstance(preset("qwen3"), Preset)
+
+
+# -- the command line ------------------------------------------------------------------------
+
+
+def run(*arguments: str, given: str = "") -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "unbraid", *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_parse_takes_a_family() -> None:
+    text = 'a</think><tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    message = json.loads(run("parse", "--format", "qwen3", given=text))
+    assert message["reasoning"] == "a"
+    assert message["tool_calls"][0]["name"] == "f"
+
+
+def test_formats_lists_families_and_aliases() -> None:
+    families = json.loads(run("formats", "--presets", "--json"))
+    assert sorted(families) == preset_names()
+    assert "qwen3.5-small" in run("formats", "--presets")
+    listed = run("formats")
+    assert "qwen3_xml" in listed
+    assert "sglang:qwen25" in listed
+
+
+def test_explain_takes_a_family() -> None:
+    assert run("explain", "deepseek-v3.1").startswith("# deepseek-v3.1\n")
