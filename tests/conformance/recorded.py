@@ -1,8 +1,11 @@
-"""How unbraid and vLLM 0.33 differ on the inputs of vLLM's own parser tests, for information.
+"""How unbraid and vLLM 0.33 differ on the inputs of vLLM's own parser tests.
 
 ``python -m tests.conformance.recorded`` reads ``vllm_recorded.jsonl`` from the folder
-``shared/cases`` beside the repository. vLLM's result is not always right, so nothing
-here fails: differences are printed by parser, those of white space alone apart.
+``shared/cases`` beside the repository and counts by parser the rows whose results are
+equal, differ in white space alone, or differ. vLLM's result is not always right, but
+every difference must be explained: by a line of ``docs/differences`` that names the row.
+The others are printed, and the command exits with 1 if there is one, or if a line names
+a row that does not differ.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from unbraid import Message, Parser
 
 from .cases import CASES, rows
+from .differences import explained
 from .replay import CountedIds, declared, same_json
 
 
@@ -94,42 +99,85 @@ def request(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "tools": tools and [tool.get("function", tool).get("name") for tool in tools]}
 
 
+KINDS = ("equal", "white space", "explained", "unexplained")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row's parsers, what differs in it, and what kind of row that makes it."""
+
+    row: Mapping[str, Any]
+    pair: str
+    differences: tuple[tuple[str, str], ...]
+    kind: str
+
+
+def judged(only: str = "") -> Iterator[Row]:
+    """Every row of declared parsers whose names hold a text."""
+    reasons = explained()
+    for row in rows("vllm_recorded"):
+        tool, reasoning = halves(row)
+        pair = f"{tool or '-'} + {reasoning or '-'}"
+        if not declared(tool, reasoning) or only not in pair:
+            continue
+        every = tuple(found(row))
+        if not every:
+            kind = "equal"
+        elif all("white space" in what for what, _ in every):
+            kind = "white space"
+        else:
+            kind = "explained" if row["id"] in reasons else "unexplained"
+        yield Row(row, pair, every, kind)
+
+
+def table(every: Iterable[Row]) -> dict[str, Counter[str]]:
+    """How many rows of each kind there are for each pair of parsers."""
+    score: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in every:
+        score[one.pair][one.kind] += 1
+    return dict(sorted(score.items()))
+
+
+def stale(every: Iterable[Row]) -> Iterator[str]:
+    """Lines that explain a row which needs no explanation, or which is not there."""
+    kinds = {one.row["id"]: one.kind for one in every}
+    known = {row["id"] for row in rows("vllm_recorded")}
+    for row, line in explained().items():
+        if row not in known:
+            yield f"{line} explains {row}, which is not recorded"
+        elif kinds.get(row) == "equal":
+            yield f"{line} explains {row}, which is equal"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the differences by parser; always 0."""
+    """Print the differences that nothing explains, and the counts; 1 when there is one."""
     options = argparse.ArgumentParser(prog="python -m tests.conformance.recorded", description=__doc__)
     options.add_argument("--only", default="", help="parsers whose name holds this text")
     options.add_argument("--width", type=int, default=400, help="characters of each value that are printed")
     options.add_argument("--white-space", action="store_true", help="print differences of white space too")
+    options.add_argument("--explained", action="store_true", help="print explained differences too")
     chosen = options.parse_args(argv)
     if not CASES.is_dir():
         print(f"there is no {CASES}: nothing was run")
         return 0
-    score: dict[str, Counter[str]] = defaultdict(Counter)
-    printed: dict[str, list[str]] = defaultdict(list)
-    skipped = 0
-    for row in rows("vllm_recorded"):
-        tool, reasoning = halves(row)
-        group = f"{tool or '-'} + {reasoning or '-'}"
-        if not declared(tool, reasoning) or chosen.only not in group:
-            skipped += 1
-            continue
-        every = found(row)
-        real = [one for one in every if "white space" not in one[0]]
-        score[group]["differ" if real else "white space" if every else "equal"] += 1
-        shown = every if chosen.white_space else real
-        if shown:
-            printed[group].append(f"{row['id']} {row['kind']} {row['test'].partition('::')[2]}")
-            printed[group].append(f"    text {row['text']!r}"[: chosen.width])
-            printed[group].append(f"    {request(row)}"[: chosen.width])
-            printed[group] += [f"    {kind}: {what}"[: chosen.width] for kind, what in shown]
-    for group in sorted(printed):
-        print(f"\n== {group}")
-        print(*printed[group], sep="\n")
-    print(f"\n{'tool + reasoning parser':40}{'equal':>8}{'white space':>14}{'differ':>8}")
-    for group, counts in [*sorted(score.items()), ("all", sum(score.values(), Counter[str]()))]:
-        print(f"{group:40}{counts['equal']:8d}{counts['white space']:14d}{counts['differ']:8d}")
-    print(f"{skipped} rows not run")
-    return 0
+    shown = {"unexplained"}
+    shown |= {"white space"} if chosen.white_space else set()
+    shown |= {"explained"} if chosen.explained else set()
+    every = list(judged(chosen.only))
+    for one in sorted(every, key=lambda one: one.pair):
+        if one.kind in shown:
+            print(f"{one.kind}: {one.row['id']} ({one.pair}) {one.row['kind']} {one.row['test']}")
+            print(f"    text {one.row['text']!r}"[: chosen.width])
+            print(f"    {request(one.row)}"[: chosen.width])
+            print(*(f"    {kind}: {what}"[: chosen.width] for kind, what in one.differences), sep="\n")
+    old = list(stale(every))
+    print(*old, sep="\n", end="\n" if old else "")
+    score = table(every)
+    print(f"{'tool + reasoning parser':40}", *(f"{kind:>12}" for kind in KINDS))
+    for pair, counts in [*score.items(), ("all", sum(score.values(), Counter[str]()))]:
+        print(f"{pair:40}", *(f"{counts[kind]:12d}" for kind in KINDS))
+    print(f"{len(rows('vllm_recorded')) - len(every)} rows not run")
+    return int(bool(old) or any(counts["unexplained"] for counts in score.values()))
 
 
 if __name__ == "__main__":
