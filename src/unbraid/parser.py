@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
-from unbraid.errors import IncompatiblePair, InvalidRequest
+from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine, begins_thinking
 from unbraid.machine.setup import flat, literals, setup
@@ -16,6 +16,7 @@ from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
+from unbraid.request import functions, picked
 from unbraid.stream import CompleteStream, Stream
 from unbraid.syntax import Channels, Id, Lit, Reasoning, Switch, Tools
 from unbraid.tokens import Tokenizer
@@ -129,7 +130,7 @@ class Parser:
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
-        self._constrained = forced(tool_choice) if constrained is None else constrained
+        self._constrained = picked(tool_choice).mode == "required" if constrained is None else constrained
         self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
         self._kwargs = dict(chat_template_kwargs or {})
         self._switch = (switch or self._reasoning.switch).on(self._kwargs) if self._reasoning else False
@@ -381,14 +382,6 @@ def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> l
     return list(dict.fromkeys(text for one in found if one.special for text in one.spellings))
 
 
-def forced(tool_choice: ToolChoice | None) -> bool:
-    """Whether a tool_choice demands a call."""
-    if isinstance(tool_choice, Mapping) and tool_choice.get("type") == "allowed_tools":
-        allowed = tool_choice.get("allowed_tools", tool_choice)
-        return isinstance(allowed, Mapping) and allowed.get("mode") == "required"
-    return tool_choice == "required" or isinstance(tool_choice, Mapping)
-
-
 def offered_tools(
     tools: Sequence[Mapping[str, Any]] | None, tool_choice: ToolChoice | None
 ) -> dict[str, object] | None:
@@ -396,24 +389,11 @@ def offered_tools(
 
     Raises InvalidRequest for a tool or a choice of another shape than OpenAI's.
     """
-    validate.choice(tool_choice)
+    none = picked(tool_choice).mode == "none"
     if tools is None:
-        return {} if tool_choice == "none" else None
-    if isinstance(tools, (str, bytes, bytearray)) or not isinstance(tools, Sequence):
-        raise validate.wrong("tools", "a list of tools", tools)
-    offered: dict[str, object] = {}
-    for n, tool in enumerate(tools):
-        function = tool.get("function", tool) if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(name, str) or not name:
-            raise InvalidRequest(
-                f"tools[{n}] has no function name: a tool is "
-                '{"type": "function", "function": {"name": …, "parameters": …}}',
-                param=f"tools[{n}].function.name",
-            )
-        assert isinstance(function, Mapping)
-        offered[name] = function.get("parameters")
-    return {} if tool_choice == "none" else offered
+        return {} if none else None
+    offered = {function["name"]: function.get("parameters") for _, function in functions(tools)}
+    return {} if none else offered
 
 
 def _id_pattern(tools: Tools | None) -> str | None:

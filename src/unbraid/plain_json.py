@@ -7,13 +7,13 @@ same machine reads them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from unbraid.errors import InvalidRequest
+from unbraid.request import picked
 from unbraid.syntax import Calls, Channels, Envelope, Envelopes, Given, Json, Tools
 
-__all__ = ["ARRAY", "named", "plain_calls"]
+__all__ = ["ARRAY", "plain_calls"]
 
 ARRAY = Calls(
     (Envelopes(Envelope(name=("name",), arguments=("parameters", "arguments"), both=True)),), anchor=True
@@ -29,21 +29,13 @@ def plain_calls(tool_choice: object, half: Tools | Channels | None) -> Tools:
     if isinstance(half, Channels):
         ends = (*ends, *(one.text for one in half.ends))
     ids = half.ids if isinstance(half, Tools) else "random"
-    name = named(tool_choice)
-    if name is not None:
-        return Tools(
-            Calls((Given(name), Json()), anchor=True), dropped=tuple(ends), ids=ids, calls_per_turn=1
-        )
-    if tool_choice != "required" and not isinstance(tool_choice, Mapping):
+    choice = picked(tool_choice)
+    if choice.named and choice.names:
+        call = Calls((Given(next(iter(choice.names))), Json()), anchor=True)
+        return Tools(call, dropped=tuple(ends), ids=ids, calls_per_turn=1)
+    if choice.mode != "required":
         raise InvalidRequest(
             "only calls that tool_choice demands can be written as plain JSON: required, or a named choice",
             param="reads_as",
         )
     return Tools(ARRAY, dropped=tuple(ends), ids=ids)
-
-
-def named(tool_choice: Any) -> str | None:
-    """The function that a tool_choice of OpenAI's shape names, or None."""
-    if not isinstance(tool_choice, Mapping) or tool_choice.get("type", "function") != "function":
-        return None
-    return str(tool_choice.get("function", tool_choice)["name"])

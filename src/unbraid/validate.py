@@ -10,7 +10,6 @@ from typing import Any
 from unbraid.errors import InvalidRequest
 
 __all__ = [
-    "choice",
     "count",
     "flag",
     "function",
@@ -109,37 +108,3 @@ def token_ids(param: str, value: Any) -> Sequence[int]:
         if isinstance(one, bool):
             raise wrong(f"{param}[{n}]", "a token id", one)
     return ids
-
-
-def choice(value: Any) -> None:
-    """Refuse a tool_choice of another shape than OpenAI's."""
-    if value is None or (isinstance(value, str) and value in ("none", "auto", "required")):
-        return
-    kind = value.get("type", "function") if isinstance(value, Mapping) else None
-    if kind == "function":
-        _named("tool_choice", value)
-    elif kind == "allowed_tools":
-        inner = value.get("allowed_tools", value)
-        path = "tool_choice" if inner is value else "tool_choice.allowed_tools"
-        instance(path, inner, Mapping, '{"mode": "auto" or "required", "tools": […]}')
-        one_of(f"{path}.mode", inner.get("mode", "auto"), ("auto", "required"))
-        listed = inner.get("tools")
-        if not isinstance(listed, _LISTS) or not listed:
-            raise wrong(f"{path}.tools", "a list of at least one tool", listed)
-        for n, one in enumerate(listed):
-            _named(f"{path}.tools[{n}]", one)
-    else:
-        raise wrong(
-            "tool_choice",
-            'none, auto, required, {"type": "function", "function": {"name": …}} '
-            'or {"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}',
-            value,
-        )
-
-
-def _named(param: str, value: object) -> None:
-    """Refuse what does not name one function."""
-    inner = value.get("function", value) if isinstance(value, Mapping) else None
-    name = inner.get("name") if isinstance(inner, Mapping) else None
-    if not isinstance(name, str) or not name:
-        raise wrong(param, 'of the shape {"type": "function", "function": {"name": …}}', value)

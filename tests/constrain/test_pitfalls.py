@@ -432,7 +432,7 @@ def test_named_is_exactly_one_call_of_that_tool() -> None:
         ({"tool_choice": "sometimes"}, "tool_choice"),
         (
             {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}},
-            "tool_choice",
+            "tool_choice.allowed_tools.tools",
         ),
         ({"tool_choice": "required", "thinking": "perhaps"}, "thinking"),
         ({"tool_choice": "required", "max_calls": 0}, "max_calls"),

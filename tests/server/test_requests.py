@@ -36,11 +36,11 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
     ),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"tools": [WEATHER], "tool_choice": "maybe"}, "tool_choice"),
-    ({"tools": [WEATHER], "tool_choice": {"type": "function"}}, "tool_choice.function"),
-    ({"tools": [WEATHER], "tool_choice": {"type": "web"}}, "tool_choice.type"),
+    ({"tools": [WEATHER], "tool_choice": {"type": "function"}}, "tool_choice"),
+    ({"tools": [WEATHER], "tool_choice": {"type": "web"}}, "tool_choice"),
     (
         {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "other"}}},
-        "tool_choice.function.name",
+        "tool_choice",
     ),
     (
         {"tools": [WEATHER], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}},
@@ -52,7 +52,7 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
     ),
     (
         {"tools": [WEATHER], "tool_choice": {"type": "allowed_tools", "tools": [{"name": "no"}]}},
-        "tool_choice.tools[0].function.name",
+        "tool_choice.tools[0]",
     ),
     ({"stop": ["a", "b", "c", "d", "e"]}, "stop"),
     ({"stop": ["a", ""]}, "stop[1]"),

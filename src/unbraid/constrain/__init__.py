@@ -25,7 +25,7 @@ from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
 from unbraid.errors import IncompatiblePair, InvalidRequest, Unsupported
 from unbraid.formats import reasoning_format, tool_format
-from unbraid.plain_json import named
+from unbraid.request import picked
 from unbraid.syntax import Channels, Reasoning, Tools
 from unbraid.tokens import Tokenizer
 
@@ -143,7 +143,7 @@ def constrain(
         max_calls=_most(tools_half, max_calls),
     )
     if reads_as == "json":
-        return _plain(wanted, named(tool_choice) is not None, max_string)
+        return _plain(wanted, picked(tool_choice).named, max_string)
     if wanted is None:
         return None
     if wanted.mode != "none" and tools_half is None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from unbraid.constrain.checks import check_depth, checked
 from unbraid.errors import InvalidRequest
+from unbraid.request import Mode, functions, picked
 
 __all__ = ["Demand", "Tool", "demand"]
-
-Mode = Literal["none", "auto", "required"]
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,18 @@ def demand(
 ) -> Demand | None:
     """The demand of a request, or None when nothing has to be enforced; raises InvalidRequest."""
     known = _tools(tools or (), level)
-    mode, names = _choice(tool_choice)
+    choice = picked(tool_choice)
+    mode, names = choice.mode, choice.names
     if names is not None:
-        known = _named(known, names, tool_choice)
+        choice.among({tool.name for tool in known})
+        known = tuple(tool for tool in known if tool.name in names)
     if mode == "required" and not known:
         raise InvalidRequest("tool_choice demands a call, but tools holds no function", param="tools")
     answer = checked(schema, "response_schema") if schema is not None else None
     if mode == "none" or not known:
         return None if answer is None else Demand("none", schema=answer)
-    named = (
-        names is not None and isinstance(tool_choice, Mapping) and tool_choice.get("type") != "allowed_tools"
-    )
     if mode == "required":
-        return Demand(mode, known, 1 if named or parallel is False else max_calls)
+        return Demand(mode, known, 1 if choice.named or parallel is False else max_calls)
     enforced = level != "auto" or names is not None or any(tool.strict for tool in known)
     if not enforced and answer is None:
         return None
@@ -66,20 +64,14 @@ def demand(
 
 
 def _tools(tools: Sequence[Mapping[str, Any]], level: str) -> tuple[Tool, ...]:
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Sequence):
-        raise InvalidRequest("tools must be a list of tools", param="tools")
     found: dict[str, Tool] = {}
-    for n, tool in enumerate(tools):
-        function = tool.get("function", tool) if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(name, str) or not name.strip():
-            raise InvalidRequest(f"tools[{n}] has no function name", param=f"tools[{n}].function.name")
-        if any("\ud800" <= char <= "\udfff" for char in name):
-            raise InvalidRequest(f"tools[{n}] has no proper name", param=f"tools[{n}].function.name")
+    for where, function in functions(tools):
+        name = function["name"]
+        if not name.strip() or any("\ud800" <= char <= "\udfff" for char in name):
+            raise InvalidRequest(f"{where} has no proper name", param=f"{where}.name")
         if name in found:
-            raise InvalidRequest(f"tools[{n}] repeats the name {name!r}", param=f"tools[{n}].function.name")
-        strict = level == "parameter" or function.get("strict", tool.get("strict")) is True
-        where = f"tools[{n}].function" if "function" in tool else f"tools[{n}]"
+            raise InvalidRequest(f"{where} repeats the name {name!r}", param=f"{where}.name")
+        strict = level == "parameter" or function.get("strict") is True
         found[name] = Tool(name, _parameters(function, strict, f"{where}.parameters"), strict, where)
     return tuple(found.values())
 
@@ -91,45 +83,3 @@ def _parameters(function: Mapping[str, Any], strict: bool, where: str) -> Any:
         return checked(parameters, where, arguments=True)
     check_depth(parameters, where)
     return copy.deepcopy(parameters)
-
-
-def _choice(choice: Any) -> tuple[Mode, list[str] | None]:
-    """The mode, and the names that may be called if the choice lists them."""
-    if choice is None or choice in ("auto", "none", "required"):
-        return choice or "auto", None
-    kind = choice.get("type") if isinstance(choice, Mapping) else None
-    if kind == "function":
-        return "required", [_name_of(choice, "tool_choice")]
-    if kind == "allowed_tools":
-        inner = choice.get("allowed_tools", choice)
-        if isinstance(inner, Mapping) and inner.get("mode", "auto") in ("auto", "required"):
-            listed = inner.get("tools")
-            if isinstance(listed, (list, tuple)) and listed:
-                names = [_name_of(one, f"tool_choice.tools[{n}]") for n, one in enumerate(listed)]
-                return inner.get("mode", "auto"), names
-        raise InvalidRequest(
-            "tool_choice of type allowed_tools needs mode auto or required, and a list of tools",
-            param="tool_choice",
-        )
-    raise InvalidRequest(
-        "tool_choice must be none, auto, required, a function or allowed_tools", param="tool_choice"
-    )
-
-
-def _name_of(choice: Any, param: str) -> str:
-    function = choice.get("function", choice) if isinstance(choice, Mapping) else None
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if not isinstance(name, str):
-        raise InvalidRequest(f"{param} names no function", param=param)
-    return name
-
-
-def _named(tools: tuple[Tool, ...], names: list[str], choice: Any) -> tuple[Tool, ...]:
-    known = {tool.name for tool in tools}
-    for name in names:
-        if name not in known:
-            listed = ", ".join(sorted(known)) or "none"
-            raise InvalidRequest(
-                f"tool_choice names {name!r}, which is not in tools ({listed})", param="tool_choice"
-            )
-    return tuple(tool for tool in tools if tool.name in names)

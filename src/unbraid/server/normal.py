@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from unbraid.engines.base import Sampling
 from unbraid.errors import InvalidRequest
+from unbraid.request import picked
 from unbraid.server.requests import ChatRequest, RequestMessage
 
 __all__ = ["Ask", "ToolUse", "normalise"]
@@ -154,9 +155,8 @@ def _text(message: RequestMessage, n: int) -> str | None:
 def _tool_use(request: ChatRequest, plain: Mapping[str, Any]) -> ToolUse:
     if request.tools is not None and not request.tools:
         raise InvalidRequest("tools must hold at least one tool, or be left out", param="tools")
-    choice = request.tool_choice
     if request.tools is None:
-        if choice not in (None, "none", "auto"):
+        if request.tool_choice not in (None, "none", "auto"):
             raise InvalidRequest("tool_choice needs tools", param="tool_choice")
         return ToolUse()
     names: list[str] = []
@@ -167,60 +167,15 @@ def _tool_use(request: ChatRequest, plain: Mapping[str, Any]) -> ToolUse:
             )
         names.append(tool.function.name)
     tools = [{**tool, "type": "function"} for tool in plain["tools"]]
-    if choice is None or choice in ("none", "auto", "required"):
-        return ToolUse(tools, tools, choice or "auto")  # type: ignore[arg-type]
-    if isinstance(choice, str):
-        raise InvalidRequest(
-            f"tool_choice {choice!r} is not known: none, auto, required, or an object that names a function",
-            param="tool_choice",
-        )
-    if choice.get("type") == "allowed_tools":
-        return _allowed(tools, names, choice)
-    name = _name(choice, "tool_choice")
-    _known(name, names, "tool_choice.function.name")
-    return ToolUse(tools, tools, {"type": "function", "function": {"name": name}})
-
-
-def _name(value: Mapping[str, Any], path: str) -> str:
-    if value.get("type", "function") != "function":
-        raise InvalidRequest(f"{path}.type {value['type']!r} is not supported", param=f"{path}.type")
-    function = value.get("function", value)
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if not isinstance(name, str):
-        raise InvalidRequest(
-            f'{path} must be like {{"type": "function", "function": {{"name": "…"}}}}',
-            param=f"{path}.function",
-        )
-    return name
-
-
-def _known(name: str, names: Sequence[str], path: str) -> None:
-    if name not in names:
-        raise InvalidRequest(f"{name!r} is not among tools: {', '.join(names)}", param=path)
-
-
-def _allowed(tools: Sequence[Mapping[str, Any]], names: Sequence[str], choice: Mapping[str, Any]) -> ToolUse:
-    """A choice among some of the tools; Chat and Responses write it a little differently."""
-    inner = choice.get("allowed_tools", choice)
-    path = "tool_choice.allowed_tools" if inner is not choice else "tool_choice"
-    if not isinstance(inner, Mapping):
-        raise InvalidRequest(f"{path} must be an object", param=path)
-    mode = inner.get("mode", "auto")
-    if mode not in ("auto", "required"):
-        raise InvalidRequest(f"{path}.mode must be auto or required", param=f"{path}.mode")
-    listed = inner.get("tools")
-    if not isinstance(listed, list) or not listed:
-        raise InvalidRequest(f"{path}.tools must list at least one tool", param=f"{path}.tools")
-    allowed = []
-    for n, one in enumerate(listed):
-        where = f"{path}.tools[{n}]"
-        if not isinstance(one, Mapping):
-            raise InvalidRequest(f"{where} must be an object", param=where)
-        name = _name(one, where)
-        _known(name, names, f"{where}.function.name")
-        allowed.append(name)
-    kept = [tool for tool in tools if tool["function"]["name"] in allowed]
-    return ToolUse(tools, kept, mode, limited=True)
+    choice = picked(request.tool_choice)
+    choice.among(names)
+    if choice.names is None:
+        return ToolUse(tools, tools, choice.mode)
+    if choice.named:
+        name = next(iter(choice.names))
+        return ToolUse(tools, tools, {"type": "function", "function": {"name": name}})
+    kept = [tool for tool in tools if tool["function"]["name"] in choice.names]
+    return ToolUse(tools, kept, choice.mode, limited=True)
 
 
 # -- the rest -----------------------------------------------------------------
