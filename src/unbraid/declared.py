@@ -97,7 +97,7 @@ def _pattern(field: str, pattern: str) -> None:
 
 def _reasoning(half: Reasoning) -> None:
     _literals("Reasoning", half, ("open", "close"))
-    _spaces("Reasoning", half, ("lead", "trail", "after", "before"))
+    _spaces("Reasoning", half, ("lead", "trail", "after", "before", "end"))
     _texts("Reasoning", half, ("ends_at", "turns", "dropped", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
@@ -122,7 +122,7 @@ def _tools(half: Tools) -> None:
         if not isinstance(half.section, Section):
             _refuse("Tools.section", "a Section", half.section)
         _literals("Tools.section", half.section, ("open", "close"))
-    _spaces("Tools", half, ("before", "between", "after", "before_bare"))
+    _spaces("Tools", half, ("before", "between", "after", "before_bare", "end"))
     _texts("Tools", half, ("recover", "dropped", "models"))
     _one_of("Tools.ids", half.ids, ("random", "nine"))
 

@@ -82,6 +82,7 @@ _WHERE = {
     "trail": "before the closer",
     "after": "behind it",
     "between": "between calls",
+    "end": "between content and the turn's end",
 }
 _ROUTED = {"reasoning": "reasoning", "content": "content", "call": "a call", "dropped": "no strand"}
 
@@ -196,7 +197,8 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "reopens": half.reopens,
         "ends_early": {"tools_inside": half.tools_inside, "ends_at": list(half.ends_at)},
         "prompt_when_off": half.empty_when_off,
-        "framing": {part: _space(getattr(half, part)) for part in ("before", "lead", "trail", "after")},
+        "framing": {part: _space(getattr(half, part))
+                    for part in ("before", "lead", "trail", "after", "end")},
         "cut_policy": dict(CUT),
     }  # fmt: skip
 
@@ -229,7 +231,7 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
         "framing": {
-            part: _space(getattr(half, part)) for part in ("before", "before_bare", "between", "after")
+            part: _space(getattr(half, part)) for part in ("before", "before_bare", "between", "after", "end")
         },
         "cut_policy": dict(CUT),
         "enforced": dict(ENFORCED),

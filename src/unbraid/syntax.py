@@ -286,7 +286,8 @@ class Tools:
     ``before``, ``between`` and ``after`` are the white space before the first call
     (behind content), between calls, and behind the last. ``before_bare`` stands before
     a first call without content; the parser takes white space that stands alone for
-    framing anyway, so it and ``after`` only tell the writer. ``recover`` are more
+    framing anyway, so it and ``after`` only tell the writer. ``end`` is what stands between
+    content and the turn's end. ``recover`` are more
     markers at which reading resumes behind a broken call; the call's own opener and
     closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
@@ -301,6 +302,7 @@ class Tools:
     between: Space = NO_SPACE
     after: Space = NO_SPACE
     before_bare: Space = NO_SPACE
+    end: Space = NO_SPACE
     recover: tuple[str, ...] = ()
     ids: Literal["random", "nine"] = "random"
     calls_per_turn: int | None = None
@@ -356,7 +358,8 @@ class Reasoning:
 
     ``opened_by``: who writes the opener; ``prompt`` and ``either`` begin inside
     thinking when nothing better is known. ``lead`` stands after the opener,
-    ``trail`` before the closer, ``after`` behind it, ``before`` in front of the opener.
+    ``trail`` before the closer, ``after`` behind it, ``before`` in front of the opener, ``end``
+    between content and the turn's end.
     ``label`` is written directly after the opener and is no thinking. ``reopens``: a
     later opener begins thinking again; otherwise only the first place counts.
     ``tools_inside``: what a call's opener means in open thinking (``end``, ``draft``,
@@ -374,6 +377,7 @@ class Reasoning:
     trail: Space = NO_SPACE
     after: Space = NO_SPACE
     before: Space = NO_SPACE
+    end: Space = NO_SPACE
     reopens: bool = False
     tools_inside: Literal["end", "draft", "text"] = "draft"
     ends_at: tuple[str, ...] = ()

@@ -84,7 +84,9 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         assert pair.tools is not None
         before = pair.tools.before if content else pair.tools.before_bare
         calls = before.text + write_calls(pair, message.tool_calls, history_calls)
-    turn_end = pair.setup.dropped[0] if end and pair.setup.dropped else ""
+    turn_end = pair.setup.end.text if content and not calls else ""
+    if end and pair.setup.dropped:
+        turn_end += pair.setup.dropped[0]
     if content:
         check_content(pair, content, calls, block=bool(block), after=after, end=turn_end)
     return block + after.text + content + calls + turn_end
@@ -97,11 +99,21 @@ def _writes_empty(half: Reasoning, state: PromptState) -> bool:
     return state.thinking == "open"
 
 
+def _empty(half: Reasoning, *, written: bool) -> str:
+    """What stands in a block without thinking, less the framing that the prompt has ``written``."""
+    inside = half.empty_when_off.partition(half.close.text)[0].partition(half.open.text)[2]
+    inside = inside.removeprefix(half.label)
+    return inside.removeprefix(half.lead.text) if written else inside
+
+
 def _block(half: Reasoning, text: str, state: PromptState) -> str:
     """A block of thinking, without what the prompt wrote of it."""
     if state.thinking == "open":
         opening = half.label if state.label else ""
-        opening += half.lead.text if state.lead or state.label else ""
+        lead = half.lead.text if state.lead or state.label else ""
+        if not text and half.close.text in half.empty_when_off:
+            return opening + _empty(half, written=not lead) + half.close.text
+        opening += lead
     else:
         opening = half.before.text + half.open.text + half.label + half.lead.text
     return opening + text + half.trail.text + half.close.text

@@ -28,7 +28,8 @@ class Closers:
     pair: re.Pattern[str]
     follow: dict[str, tuple[str, ...]]
     key_openers: frozenset[str]
-    key_char: re.Pattern[str]
+    key: re.Pattern[str]
+    behind_key: str
     consumed: frozenset[str]
     own: str
     after: tuple[str, ...]
@@ -56,9 +57,7 @@ class Closers:
     def confirmed(self, text: str, closer: str, end: int, ended: bool) -> bool | None:
         """Whether the closer that ends at ``text[end]`` counts; None while that is open."""
         if closer in self.key_openers:
-            if end < len(text):
-                return self.key_char.match(text, end) is not None
-            return True if ended else None
+            return self.begins_pair(text, end, ended)
         at = end
         while at < len(text) and at < end + MAX_WHITE and text[at] in WHITE:
             at += 1
@@ -71,6 +70,15 @@ class Closers:
         if any(len(rest) < len(one) and one.startswith(rest) for one in following):
             return True if ended else None
         return False
+
+    def begins_pair(self, text: str, at: int, ended: bool) -> bool | None:
+        """Whether a key and what follows keys stands at ``text[at]``; None while that is open."""
+        found = self.key.match(text, at)
+        at = found.end() if found else at
+        rest = text[at : at + len(self.behind_key)]
+        if len(rest) < len(self.behind_key) and self.behind_key.startswith(rest):
+            return True if ended else None
+        return found is not None and rest == self.behind_key
 
     def end_of(self, value_and_rest: str) -> int | None:
         """Where a value that begins at the start of a complete text would be found to end."""
@@ -134,7 +142,8 @@ def closers(
         pair=_pair(part, scan.first),
         follow=follow,
         key_openers=frozenset(key_openers),
-        key_char=re.compile(part.key_chars),
+        key=re.compile(f"{part.key_chars}{{1,{MAX_NAME}}}"),
+        behind_key=next((one.text for one in part.middle if isinstance(one, Lit)), ""),
         consumed=frozenset(own),
         own=part.close.text,
         after=(*behind, *openers),

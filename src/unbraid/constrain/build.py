@@ -248,6 +248,11 @@ class _Builder:
         return calls if part.brackets == "never" else seq(Text("["), calls, Text("]"))
 
 
+def _taken(before: tuple[Part, ...]) -> bool:
+    """Whether white space behind these parts is read with them: a gap ends every pair."""
+    return isinstance(before[-1], Pairs) if before else True
+
+
 def _split(node: Node) -> tuple[Marker, Node]:
     """The marker at the beginning of a sequence (of text, the first character), and the rest."""
     items = node.items if isinstance(node, Seq) else (node,)
@@ -279,8 +284,9 @@ class _Call:
     def sequence(self, parts: tuple[Part, ...], outer: tuple[Part, ...]) -> Node:
         """Parts in order; ``outer`` stands behind them."""
         parts = tuple(part for part in parts if not (isinstance(part, Lit) and not part.written))
-        while parts and isinstance(parts[0], Ws):
-            parts = parts[1:]
+        parts = tuple(
+            part for n, part in enumerate(parts) if not (isinstance(part, Ws) and _taken(parts[:n]))
+        )
         nodes = [self.part(part, (*parts[n + 1 :], *outer)) for n, part in enumerate(parts)]
         for n in range(1, len(parts) - 1):
             if isinstance(parts[n], Ws) and _run_on(parts[n - 1], parts[n + 1]):

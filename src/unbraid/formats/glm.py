@@ -50,7 +50,10 @@ TOOLS_45 = Tools(
                 middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
                 close=lit("</arg_value>"),
                 gap="\n",
-                early=("</tool_call>",),
+                early=(
+                    "<arg_key>",
+                    "</tool_call>",
+                ),
             ),
             lit("</tool_call>"),
         )
@@ -71,7 +74,10 @@ TOOLS_47 = Tools(
                 open=lit("<arg_key>"),
                 middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
                 close=lit("</arg_value>"),
-                early=("</tool_call>",),
+                early=(
+                    "<arg_key>",
+                    "</tool_call>",
+                ),
             ),
             lit("</tool_call>"),
         )

@@ -9,6 +9,7 @@ from functools import lru_cache
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import (
     BLANK,
+    NO_SPACE,
     Calls,
     Choice,
     Envelope,
@@ -20,6 +21,7 @@ from unbraid.syntax import (
     Part,
     PythonCalls,
     Reasoning,
+    Space,
     Tools,
 )
 
@@ -89,6 +91,7 @@ class Setup:
     anchored: frozenset[str]
     dropped: tuple[str, ...]
     separators: str
+    end: Space
     ends_thinking: bool
     drafts: bool
     recover: Scanner = field(default_factory=lambda: scanner(()))
@@ -147,11 +150,17 @@ def setup(
         call_openers=openers,
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
+        end=_end(reasoning, tools),
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),
         ends_thinking=policy == "end",
         drafts=policy == "draft",
         recover=scanner(_recovery(tools)) if tools else scanner(()),
     )
+
+
+def _end(*halves: Reasoning | Tools | None) -> Space:
+    """The framing between content and the turn's end, of the first half that knows one."""
+    return next((half.end for half in halves if half and half.end != NO_SPACE), NO_SPACE)
 
 
 def _unmarked(tools: Tools) -> frozenset[str]:

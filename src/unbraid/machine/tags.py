@@ -49,7 +49,9 @@ class TagMachine(CallMachine):
 
     def stray(self, marker: str, kind: str) -> None:
         """A turn end, or a special token out of its place: markup in no strand."""
+        framing = self.end_white() if kind == "dropped" else ""
         self.give_white("content")
+        self.mark("framing", len(framing))
         self.fresh = False
         at = self.at()
         self.take(len(marker), "markup")
@@ -170,13 +172,22 @@ class TagMachine(CallMachine):
         else:
             self.strand(strand, white)
 
+    def end_white(self) -> str:
+        """Take from the held white space what the template writes at the turn's end."""
+        text, framing = split_tail(self.take_white(), self.setup.end)
+        self.white = [text] if text else []
+        return framing
+
     def last_white(self) -> None:
         """White space at the end of the output: framing beside calls, text otherwise."""
+        if self.blank and self.calls:
+            self.mark("framing", len(self.take_white()))
+            return
+        framing = self.end_white() if self.finish_reason != "length" else ""
         white = self.take_white()
-        if white and self.blank and self.calls:
-            self.mark("framing", len(white))
-        elif white:
+        if white:
             self.strand("content", white)
+        self.mark("framing", len(framing))
 
     # -- thinking -------------------------------------------------------------
 

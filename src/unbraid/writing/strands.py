@@ -38,7 +38,7 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
     """Raise Inexpressible unless content can be exactly ``text``.
 
     ``calls`` is what is written behind it; ``block``: thinking is written in front;
-    ``after`` is the framing in front of it; ``end`` is the turn's end.
+    ``after`` is the framing in front of it; ``end`` is the turn's end and its framing.
     """
     half, tools, compiled = pair.reasoning, pair.tools, pair.setup
     if (calls or end) and not text.strip():
@@ -47,6 +47,8 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
         raise fail("content", "white space at its beginning is framing")
     if calls and tools and tools.before.any and text[-1] in tools.before.chars:
         raise fail("content", "white space in front of a call is framing")
+    if not calls and compiled.end.any and text[-1] in compiled.end.chars:
+        raise fail("content", "white space at the turn's end is framing")
     opens = half.open.spellings if half else ()
     if not block and text.lstrip(WHITE).startswith(opens):
         raise fail("content", "begins as thinking does")

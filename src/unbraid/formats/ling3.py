@@ -1,0 +1,44 @@
+"""Ling 3: GLM's key and value tags with nothing between pairs, and ``<think>`` thinking."""
+
+from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
+
+ENDS = ("<|role_end|>", "<|user|>", "<|observation|>")
+
+REASONING = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="either",
+    reopens=True,
+    tools_inside="draft",
+    ends_at=("<tool_call>",),
+    switch=Switch(("thinking", "enable_thinking"), default=True),
+    turns=("<role>ASSISTANT</role>", "<role>HUMAN</role>", "<|assistant|>", "<|observation|>", "<|user|>"),
+    dropped=ENDS,
+    empty_when_off="<think></think>",
+    models=("Ling 3.0 flash",),
+)
+
+TOOLS = Tools(
+    call=Calls(
+        (
+            lit("<tool_call>"),
+            Name(),
+            Ws("\n"),
+            Pairs(
+                open=lit("<arg_key>"),
+                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
+                close=lit("</arg_value>"),
+                early=(
+                    "<arg_key>",
+                    "</tool_call>",
+                ),
+            ),
+            Ws("\n"),
+            lit("</tool_call>"),
+        )
+    ),
+    before=space("\n"),
+    between=any_space("\n"),
+    dropped=ENDS,
+    models=("Ling 3.0 flash",),
+)
