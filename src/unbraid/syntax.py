@@ -317,7 +317,7 @@ class Switch:
 
     ``names`` are the template's variables. Absent: ``default``. ``falsy``: the
     template tests truth, so null, 0 and "" are off too; otherwise only false is.
-    Any variable that is on wins.
+    ``null_unset``: null is as if the variable were absent. Any variable that is on wins.
 
     ``level`` is a variable that holds a word: one of ``off_words`` turns thinking off, one
     of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say.
@@ -326,6 +326,7 @@ class Switch:
     names: tuple[str, ...] = ()
     default: bool = True
     falsy: bool = True
+    null_unset: bool = False
     level: str = "reasoning_effort"
     off_words: tuple[str, ...] = ()
     on_words: tuple[str, ...] = ()
@@ -340,6 +341,8 @@ class Switch:
             if word in self.on_words or ANY in self.on_words:
                 return True
         given = [kwargs[name] for name in self.names if name in kwargs]
+        if self.null_unset:
+            given = [value for value in given if value is not None]
         if not given:
             return self.default
         if self.falsy:

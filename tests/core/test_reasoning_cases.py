@@ -226,44 +226,6 @@ def test_a_prompt_in_the_middle_of_thinking(name: str) -> None:
 
 # -- the switch -------------------------------------------------------------------------------
 
-VALUES: list[Any] = [True, False, None, 0, "false", "absent"]
-
-# What each template makes of the values above.
-SWITCHES: dict[tuple[str, str], list[bool]] = {
-    ("deepseek_v3", "thinking"): [True, False, False, False, True, False],
-    ("deepseek_v3", "enable_thinking"): [True, False, False, False, True, False],
-    ("gemma4", "enable_thinking"): [True, False, False, False, True, False],
-    ("granite", "thinking"): [True, False, False, False, True, False],
-    ("glm45", "thinking"): [True, False, False, False, True, True],
-    ("glm45", "enable_thinking"): [True, False, False, False, True, True],
-    ("glm47", "thinking"): [True, False, False, False, True, True],
-    ("glm47", "enable_thinking"): [True, False, False, False, True, True],
-    ("kimi_k2", "thinking"): [True, False, True, True, True, True],
-    ("kimi_k2", "enable_thinking"): [True, False, True, True, True, True],
-    ("qwen3", "enable_thinking"): [True, False, True, True, True, True],
-}
-
-
-@pytest.mark.parametrize(("name", "kwarg"), SWITCHES, ids="-".join)
-@pytest.mark.parametrize("n", range(len(VALUES)), ids=map(repr, VALUES))
-def test_switch(name: str, kwarg: str, n: int) -> None:
-    kwargs = {} if VALUES[n] == "absent" else {kwarg: VALUES[n]}
-    parser = Parser(name, chat_template_kwargs=kwargs)
-    assert parser.thinking is SWITCHES[name, kwarg][n]
-    half = half_of(name)
-    starts_open = parser.thinking and half.opened_by != "output"
-    expected = ("x", None, []) if starts_open else (None, "x", [])
-    assert strands(read_every_way(parser, "x")) == expected
-
-
-def test_every_switch_is_in_the_table() -> None:
-    declared = {(name, kwarg) for name in TAGS for kwarg in half_of(name).switch.names}
-    missing = {(name, kwarg) for name, kwarg in declared if name in {one for one, _ in SWITCHES}} - set(
-        SWITCHES
-    )
-    assert not missing
-
-
 LEVELS: list[tuple[Switch, dict[str, Any], bool]] = [
     (Switch(("t",), off_words=("none",)), {"reasoning_effort": "none", "t": True}, False),
     (Switch(("t",), off_words=("none",)), {"reasoning_effort": "high"}, True),

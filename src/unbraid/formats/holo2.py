@@ -8,7 +8,7 @@ REASONING = Reasoning(
     opened_by="either",
     tools_inside="draft",
     ends_at=("<tool_call>",),
-    switch=Switch(("thinking", "enable_thinking"), default=True, falsy=False),
+    switch=Switch(("thinking", "enable_thinking"), default=True, null_unset=True),
     turns=("<|im_start|>",),
     dropped=("<|im_end|>",),
     empty_when_off="<think>\n\n</think>\n\n",

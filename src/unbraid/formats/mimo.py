@@ -23,7 +23,7 @@ REASONING = Reasoning(
     opened_by="either",
     tools_inside="draft",
     ends_at=("<tool_call>",),
-    switch=Switch(("enable_thinking",), default=True, falsy=False),
+    switch=Switch(("enable_thinking",), default=True, null_unset=True),
     turns=("<|im_start|>",),
     dropped=ENDS,
     empty_when_off="<think></think>",

@@ -1,6 +1,19 @@
 """Olmo 3: Python calls, one a line, between ``<function_calls>`` tags."""
 
-from unbraid.syntax import Calls, PythonCalls, Tools, Ws, any_space, lit
+from unbraid.syntax import Calls, PythonCalls, Reasoning, Tools, Ws, any_space, lit
+
+ENDS = ("<|im_end|>", "<|endoftext|>")
+
+REASONING = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    opened_by="prompt",
+    tools_inside="draft",
+    ends_at=("<function_calls>",),
+    turns=("<|im_start|>",),
+    dropped=ENDS,
+    models=("Olmo 3 Think",),
+)
 
 TOOLS = Tools(
     call=Calls(
@@ -13,6 +26,6 @@ TOOLS = Tools(
         )
     ),
     before=any_space(""),
-    dropped=("<|im_end|>", "<|endoftext|>"),
+    dropped=ENDS,
     models=("Olmo 3 Instruct", "Olmo 3 Think"),
 )

@@ -81,6 +81,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "mimo": ("unbraid.formats.mimo", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
     "nemotron_v3": ("unbraid.formats.nemotron_v3", "REASONING"),
+    "olmo3": ("unbraid.formats.olmo3", "REASONING"),
     "openai_gptoss": ("unbraid.formats.harmony", "HARMONY"),
     "plamo3": ("unbraid.formats.plamo3", "REASONING"),
     "poolside_laguna_s": ("unbraid.formats.poolside", "REASONING_S"),

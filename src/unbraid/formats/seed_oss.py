@@ -26,7 +26,7 @@ REASONING = Reasoning(
     after=space("\n"),
     tools_inside="draft",
     ends_at=("<seed:tool_call>",),
-    switch=Switch(("enable_thinking",), default=True, falsy=False),
+    switch=Switch(("thinking_budget", "enable_thinking"), default=True),
     turns=("<seed:bos>",),
     dropped=ENDS,
     empty_when_off="<seed:think>\n</seed:think>",

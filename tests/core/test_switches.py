@@ -1,0 +1,146 @@
+"""What each template makes of each value of its variables, written out by hand.
+
+A column is a value: true, false, null, 0, "false", absent. ``+`` thinks, ``-`` does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.laws.reading import read_every_way, strands
+from tests.support.hostile import REASONING, open_prompt, turn_prompt
+from unbraid import Parser
+from unbraid.formats import reasoning_format
+from unbraid.syntax import Reasoning
+
+ABSENT = "absent"
+VALUES: list[Any] = [True, False, None, 0, "false", ABSENT]
+
+TRUTH_ON = "+---++"  # the template tests truth, and thinks when nothing is said
+TRUTH_OFF = "+---+-"  # the template tests truth, and doesn't
+ONLY_FALSE = "+-++++"  # only false is off
+NULL_UNSET = "+-+-++"  # truth, but null says nothing
+
+SWITCHES: dict[str, dict[str, str]] = {
+    "deepseek_r1": {},
+    "deepseek_v3": {"thinking": TRUTH_OFF, "enable_thinking": TRUTH_OFF},
+    "gemma4": {"enable_thinking": TRUTH_OFF},
+    "glm45": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
+    "glm47": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
+    "granite": {"thinking": TRUTH_OFF},
+    "granite_thinking_parser": {"enable_thinking": TRUTH_ON},
+    "holo2": {"thinking": NULL_UNSET, "enable_thinking": NULL_UNSET},
+    "kimi": {},
+    "kimi_k2": {"thinking": ONLY_FALSE, "enable_thinking": ONLY_FALSE},
+    "lfm2_thinking": {},
+    "mimo": {"enable_thinking": NULL_UNSET},
+    "mistral": {},
+    "nemotron_v3": {"enable_thinking": TRUTH_ON},
+    "olmo3": {},
+    "plamo3": {"enable_thinking": TRUTH_ON},
+    "qwen3": {"enable_thinking": ONLY_FALSE},
+    "qwen3_thinking": {},
+    "seed_oss": {"thinking_budget": TRUTH_ON, "enable_thinking": TRUTH_ON},
+    "step3p5": {},
+}
+
+# Words of a level, of budgets too: what the template makes of each, nothing else being said.
+WORDS: dict[str, tuple[str, dict[Any, bool]]] = {
+    "seed_oss": ("thinking_budget", {-1: True, 512: True, 0: False}),
+}
+
+# Several variables at once: what is on wins; a word of the level wins over both.
+TOGETHER: list[tuple[str, dict[str, Any], bool]] = [
+    ("deepseek_v3", {"thinking": True, "enable_thinking": False}, True),
+    ("deepseek_v3", {"thinking": None, "enable_thinking": True}, True),
+    ("deepseek_v3", {"thinking": False, "enable_thinking": None}, False),
+    ("glm45", {"thinking": False, "enable_thinking": True}, True),
+    ("glm45", {"thinking": None, "enable_thinking": None}, False),
+    ("glm47", {"thinking": False, "enable_thinking": 0}, False),
+    ("holo2", {"thinking": None, "enable_thinking": None}, True),
+    ("holo2", {"thinking": False, "enable_thinking": None}, False),
+    ("holo2", {"thinking": None, "enable_thinking": False}, False),
+    ("holo2", {"thinking": False, "enable_thinking": True}, True),
+    ("kimi_k2", {"thinking": False, "enable_thinking": False}, False),
+    ("kimi_k2", {"thinking": False, "enable_thinking": True}, True),
+    ("seed_oss", {"thinking_budget": 0, "enable_thinking": False}, False),
+    ("seed_oss", {"thinking_budget": 512, "enable_thinking": False}, True),
+]
+
+CASES = [
+    (name, variable, value, column == "+")
+    for name, variables in SWITCHES.items()
+    for variable, columns in variables.items()
+    for value, column in zip(VALUES, columns, strict=True)
+]
+
+
+def half_of(name: str) -> Reasoning:
+    half = reasoning_format(name)
+    assert isinstance(half, Reasoning)
+    return half
+
+
+def given(variable: str, value: Any) -> dict[str, Any]:
+    return {} if value == ABSENT else {variable: value}
+
+
+def thinks(name: str, kwargs: dict[str, Any], on: bool) -> None:
+    """Without a prompt the switch decides, for the parser's answers and for its reading."""
+    parser = Parser(name, chat_template_kwargs=kwargs)
+    assert parser.thinking is on
+    written = half_of(name).opened_by == "output"
+    assert parser.plan.thinking == (("optional" if written else "open") if on else "off")
+    expected = ("x", None, []) if on and not written else (None, "x", [])
+    assert strands(read_every_way(parser, "x")) == expected
+
+
+def test_every_half_is_in_the_table() -> None:
+    tags = {name for name in REASONING if isinstance(reasoning_format(name), Reasoning)}
+    assert set(SWITCHES) == tags
+    for name, variables in SWITCHES.items():
+        level = {WORDS[name][0]} if name in WORDS else set()
+        assert {*variables, *level} == set(half_of(name).switch.variables), name
+
+
+@pytest.mark.parametrize(("name", "variable", "value", "on"), CASES, ids=str)
+def test_a_value(name: str, variable: str, value: Any, on: bool) -> None:
+    thinks(name, given(variable, value), on)
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "on"),
+    [(name, {variable: word}, on) for name, (variable, words) in WORDS.items() for word, on in words.items()],
+    ids=str,
+)
+def test_a_word(name: str, kwargs: dict[str, Any], on: bool) -> None:
+    thinks(name, kwargs, on)
+
+
+@pytest.mark.parametrize(("name", "kwargs", "on"), TOGETHER, ids=str)
+def test_several_variables(name: str, kwargs: dict[str, Any], on: bool) -> None:
+    thinks(name, kwargs, on)
+
+
+@pytest.mark.parametrize("name", [name for name, variables in SWITCHES.items() if not variables])
+def test_no_switch(name: str) -> None:
+    """A half without variables thinks whatever a request says."""
+    kwargs = {"thinking": False, "enable_thinking": False, "thinking_budget": 0}
+    thinks(name, kwargs if name not in WORDS else {}, True)
+
+
+@pytest.mark.parametrize(("name", "variable", "value", "on"), CASES, ids=str)
+def test_the_prompt_decides_over_the_switch(name: str, variable: str, value: Any, on: bool) -> None:
+    half = half_of(name)
+    kwargs = given(variable, value)
+    opened = Parser(name, chat_template_kwargs=kwargs, prompt=open_prompt(half))
+    assert (opened.thinking, opened.plan.thinking) == (True, "open")
+    assert strands(read_every_way(opened, "x")) == ("x", None, [])
+    off = Parser(name, chat_template_kwargs=kwargs, prompt=turn_prompt(half) + half.empty_when_off)
+    assert strands(read_every_way(off, "x")) == (None, "x", [])
+    if half.empty_when_off:
+        assert (off.thinking, off.plan.thinking) == (False, "closed")
+    else:
+        assert (off.thinking, off.plan.thinking) == (on, "optional" if on else "off")
