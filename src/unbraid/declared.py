@@ -19,6 +19,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Nothing,
     Pairs,
     Part,
     PythonCalls,
@@ -27,12 +28,15 @@ from unbraid.syntax import (
     Space,
     Switch,
     Tools,
+    TypeTag,
+    Ws,
 )
 
 __all__ = ["check_declaration"]
 
 NAMING = (Name, Given, Envelope, Envelopes, PythonCalls)
-ARGUMENTS = (Json, Envelope, Envelopes, Pairs, GemmaObject, PythonCalls)
+JSON_TYPES = ("string", "integer", "number", "boolean", "null", "object", "array")
+ARGUMENTS = (Json, Envelope, Envelopes, Pairs, Nothing, GemmaObject, PythonCalls)
 
 
 def check_declaration(half: Reasoning | Tools | Channels) -> None:
@@ -157,8 +161,28 @@ def _part(field: str, part: Part) -> None:
         _literal(f"{field}.close", part.close)
         _pattern(f"{field}.key_chars", part.key_chars)
         _texts(field, part, ("early",))
+        for n, one in enumerate(part.middle):
+            _middle(f"{field}.middle[{n}]", one)
     elif isinstance(part, PythonCalls):
         _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
+
+
+def _has_word(tag: TypeTag, kind: str) -> bool:
+    try:
+        return isinstance(tag.word(kind), str)
+    except (TypeError, ValueError, StopIteration):
+        return False
+
+
+def _middle(field: str, one: object) -> None:
+    if isinstance(one, TypeTag):
+        _literals(field, one, ("open", "close"))
+        if not all(_has_word(one, kind) for kind in JSON_TYPES):
+            _refuse(f"{field}.words", f"pairs with a word for {', '.join(JSON_TYPES)}", one.words)
+    elif isinstance(one, Lit):
+        _literal(field, one)
+    elif not isinstance(one, Ws):
+        _refuse(field, "a marker, white space or a TypeTag", one)
 
 
 def _not_run_on(field: str, name: Name, behind: Part) -> None:

@@ -31,6 +31,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Nothing,
     Pairs,
     Part,
     PythonCalls,
@@ -38,6 +39,7 @@ from unbraid.syntax import (
     Space,
     Switch,
     Tools,
+    TypeTag,
     Word,
 )
 from unbraid.writer import write
@@ -302,7 +304,7 @@ def _part(part: Part) -> str:
     if isinstance(part, Envelopes):
         return f'"[" , {_envelope(part.item)} , {{ "," , {_envelope(part.item)} }} , "]"'
     if isinstance(part, Pairs):
-        middle = [_part(one) for one in part.middle]
+        middle = [_tag(one) if isinstance(one, TypeTag) else _part(one) for one in part.middle]
         steps = [_lit(part.open), "KEY", *middle, _text(part.pad) if part.pad else "", "VALUE"]
         steps += [_text(part.pad) if part.pad else "", _lit(part.close), "ws"]
         return f"{{ {' , '.join(filter(None, steps))} }}"
@@ -312,7 +314,7 @@ def _part(part: Part) -> str:
         return "( " + " | ".join(_sequence(option) for option in part.options) + " )"
     if isinstance(part, PythonCalls):
         return _python_calls(part)
-    return {Name: "NAME", Json: "OBJECT"}.get(type(part), "ws")
+    return {Name: "NAME", Json: "OBJECT", Nothing: "NOTHING"}.get(type(part), "ws")
 
 
 def _python_calls(part: PythonCalls) -> str:
@@ -320,6 +322,13 @@ def _python_calls(part: PythonCalls) -> str:
     calls = f"{call} , {{ {_text(part.between)}~ , {call} }}"
     listed = f'"[" , {calls} , "]"'
     return {"always": listed, "never": calls, "optional": f"( {listed} | {calls} )"}[part.brackets]
+
+
+def _tag(part: TypeTag) -> str:
+    """The type of a value."""
+    words = " | ".join(_text(word) for _, word in part.words)
+    text = f"{_lit(part.open)} , ( {words} ) , {_lit(part.close)}"
+    return text if part.absent is None else f"[ {text} ]"
 
 
 def _sequence(parts: tuple[Part, ...]) -> str:

@@ -8,10 +8,21 @@ If nothing fits, the value is the string and the diagnostic says so: never a gue
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 from .branches import KINDS, Branch, expand, matches
-from .literals import bare, integer_text, json_kind, number_text, python_to_json, quote
+from .literals import (
+    WHITE,
+    bare,
+    escape_surrogates,
+    integer_text,
+    json_kind,
+    number_text,
+    python_to_json,
+    quote,
+)
 
 __all__ = [
     "VALUE_DOES_NOT_FIT",
@@ -100,6 +111,29 @@ class Slot:
             if word is not None:
                 return word, None
         return self.coerce(text)
+
+    def coerce_json(self, text: str) -> tuple[str, str | None]:
+        """The JSON text of a value that was written as JSON, and a diagnostic code or None.
+
+        It stays as it is where the schema allows its type; another text is coerced.
+        """
+        kind = json_kind(text)
+        allowed = kind in self.kinds or (kind == "integer" and "number" in self.kinds)
+        if kind is not None and (allowed or self._open):
+            return escape_surrogates(text.strip(WHITE)), None
+        if kind == "string":
+            return self.coerce_quoted(str(json.loads(text)))
+        return self.coerce(text)
+
+    def typed(
+        self, kind: Literal["string", "json"] | None
+    ) -> tuple[bool, Callable[[str], tuple[str, str | None]]]:
+        """For a value of a written type: whether it is a string as it stands, and what its text means."""
+        if kind is None:
+            return self.streams, self.coerce
+        if kind == "string":
+            return self.streams or "string" in self.kinds, self.coerce_quoted
+        return False, self.coerce_json
 
     def property(self, key: str) -> Slot:
         """The slot of the value under ``key``: declared, by pattern, or additional; else untyped."""

@@ -27,6 +27,7 @@ __all__ = [
     "Json",
     "Lit",
     "Name",
+    "Nothing",
     "Pairs",
     "Part",
     "Preset",
@@ -37,9 +38,11 @@ __all__ = [
     "Space",
     "Switch",
     "Tools",
+    "TypeTag",
     "Word",
     "Ws",
     "any_space",
+    "invoke",
     "lit",
     "optional",
     "replace",
@@ -106,6 +109,11 @@ class Lit:
     def text(self) -> str:
         """The canonical spelling."""
         return self.spellings[0]
+
+    @property
+    def grows(self) -> bool:
+        """Whether the canonical spelling begins another one, so that what follows decides."""
+        return len(self.spellings) > 1 and any(one.startswith(self.text) for one in self.spellings[1:])
 
 
 def lit(*spellings: str, **flags: bool) -> Lit:
@@ -193,12 +201,46 @@ class Envelopes:
 
 
 @dataclass(frozen=True)
+class TypeTag:
+    """The type of a value as the model writes it, in the middle of ``Pairs``: ``open`` WORD ``close``.
+
+    ``words`` are pairs of a JSON type and its word. ``string`` is raw text, every other
+    type is JSON; an integer is a ``number`` and any type is ``json`` where it has no word
+    of its own. Words are read without regard to case, up to a ``[``. ``absent`` is the type of
+    a value without the tag, or with a word that is none of these; None: the tag may not be missing, and
+    the schema decides the type of an unknown word.
+
+    The written type counts where the schema allows it; elsewhere the schema decides.
+    """
+
+    open: Lit
+    words: tuple[tuple[str, str], ...]
+    close: Lit
+    absent: Literal["string", "json"] | None = None
+
+    def word(self, kind: str) -> str:
+        """The word that is written for a JSON type."""
+        words = dict(self.words)
+        kinds = (kind, "number", "json") if kind == "integer" else (kind, "json")
+        return next(words[one] for one in kinds if one in words)
+
+    def type_of(self, word: str) -> Literal["string", "json"] | None:
+        """What a word makes of the value; None: the schema decides."""
+        word = word.partition("[")[0].strip().lower()
+        for kind, known in self.words:
+            if word == known.lower():
+                return "string" if kind == "string" else "json"
+        return self.absent
+
+
+@dataclass(frozen=True)
 class Pairs:
     """Arguments as key and value elements, the value raw text that the schema types.
 
     ``open`` KEY ``middle`` VALUE ``close``; white space ``gap`` (written so, read as
     any) stands behind each pair; ``pad`` is the
-    newline that belongs to the markup on each side of a value, stripped once.
+    newline that belongs to the markup on each side of a value, stripped once. A ``TypeTag``
+    in ``middle`` tells the type of the value. ``empty`` is written in place of no pairs.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
@@ -206,12 +248,18 @@ class Pairs:
     """
 
     open: Lit
-    middle: tuple[Lit | Ws, ...]
+    middle: tuple[Lit | Ws | TypeTag, ...]
     close: Lit
     gap: str = ""
     pad: str = ""
     key_chars: str = r"[^<>\n]"
     early: tuple[str, ...] = ()
+    empty: str = ""
+
+    @property
+    def tag(self) -> TypeTag | None:
+        """The part that tells a value's type."""
+        return next((one for one in self.middle if isinstance(one, TypeTag)), None)
 
 
 @dataclass(frozen=True)
@@ -236,6 +284,11 @@ class PythonCalls:
 
 
 @dataclass(frozen=True)
+class Nothing:
+    """No arguments: ``{}``, where the template ends a call early."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of several continuations, chosen by what comes first; the first is written."""
 
@@ -253,6 +306,7 @@ Part = (
     | Envelope
     | Envelopes
     | Pairs
+    | Nothing
     | GemmaObject
     | PythonCalls
     | Choice
@@ -261,10 +315,19 @@ Part = (
 
 @dataclass(frozen=True)
 class Section:
-    """Markers around all calls of a turn. Text between its calls is noise, not content."""
+    """Markers around all calls of a turn.
+
+    ``pad`` is written behind ``open`` and before ``close``; any white space is read there.
+    ``noise``: text between its calls is in no strand. Otherwise text that is no call
+    ends the section, and in front of its first call makes the opener text.
+    ``bare``: a call in content counts without these markers too.
+    """
 
     open: Lit
     close: Lit
+    pad: str = ""
+    noise: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -309,6 +372,40 @@ class Tools:
     dropped: tuple[str, ...] = ()
     echoes: bool = False
     models: tuple[str, ...] = ()
+
+
+def invoke(
+    prefix: str = "", *, tag: TypeTag | None = None, any_quote: bool = False, gap: str = "\n", empty: str = ""
+) -> Calls:
+    """A call as elements: ``<invoke name="N">``, ``<parameter name="K">V</parameter>`` …, ``</invoke>``.
+
+    ``prefix`` stands before both elements' names, ``gap`` behind every tag but the
+    parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names also
+    stand between single quotes or none. An element that closes itself
+    has no arguments, and a JSON object may stand in place of the parameters.
+    """
+    quotes = ('"', "'", "") if any_quote else ('"',)
+    close = lit(f"</{prefix}invoke>")
+    opener = lit(*(f"<{prefix}parameter name={quote}" for quote in quotes))
+    ends = tuple(f"{quote}>" for quote in quotes)
+    pairs = Pairs(
+        open=opener,
+        middle=(lit(*ends),) if tag is None else (lit('"'), tag, lit(">")),
+        close=lit(f"</{prefix}parameter>"),
+        gap=gap,
+        key_chars=r"[^\"'<>\n]" if any_quote else r"[^\"<>\n]",
+        early=(*(f"\n{one}" for one in opener.spellings), f"\n{close.text}", close.text),
+        empty=empty,
+    )
+    body = Choice(((pairs, close), (Json(), Ws(), close)))
+    alone = lit(*(f"{quote}{white}/>" for quote in quotes for white in ("", " ")))
+    return Calls(
+        (
+            lit(*(f"<{prefix}invoke name={quote}" for quote in quotes)),
+            Name(),
+            Choice(((lit(*ends), Ws(gap), body), (alone, Nothing()))),
+        )
+    )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,12 @@ from functools import cached_property, lru_cache
 from unbraid.literals import escape
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part, TypeTag, Ws
 
-__all__ = ["Closers", "closers"]
+__all__ = ["TYPE_CHARS", "Closers", "closers"]
+
+TYPE_CHARS = r"[\w\[\], |]"
+"""What a type is written in."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,24 @@ def _literals(parts: tuple[Part, ...]) -> list[str]:
     return found
 
 
+def _between(piece: Lit | Ws | TypeTag) -> str:
+    """What stands between a key and its value."""
+    if isinstance(piece, Lit):
+        return _any(piece)
+    if isinstance(piece, TypeTag):
+        tag = f"(?:{_any(piece.open)}){TYPE_CHARS}{{1,{MAX_NAME}}}(?:{_any(piece.close)})"
+        return tag if piece.absent is None else f"(?:{tag})?"
+    return f"[{WHITE}]*"
+
+
+def _any(one: Lit) -> str:
+    return "|".join(map(re.escape, sorted(one.spellings, key=len, reverse=True)))
+
+
 def _pair(part: Pairs, first: str) -> re.Pattern[str]:
-    groups = ["|".join(map(re.escape, part.open.spellings))]
+    groups = [_any(part.open)]
     groups.append(f"{part.key_chars}{{1,{MAX_NAME}}}(?!{part.key_chars})")
-    for piece in part.middle:
-        literal = "|".join(map(re.escape, piece.spellings)) if isinstance(piece, Lit) else f"[{WHITE}]*"
-        groups.append(literal)
+    groups += [_between(piece) for piece in part.middle]
     pad = ""
     for char in reversed(part.pad):
         pad = f"(?:{re.escape(char)}{pad})?"

@@ -8,17 +8,20 @@ template allows there, or the output ends. Otherwise it is data.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from typing import Literal
 
-from unbraid.codecs.closers import Closers, closers
+from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
 from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.keys import Keys
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, quote
-from unbraid.syntax import WHITE, Lit, Pairs
+from unbraid.syntax import WHITE, Lit, Pairs, TypeTag
 
 __all__ = ["read_pairs"]
+
+Kind = Literal["string", "json"] | None
 
 
 def read_pairs(m: Reader, part: Pairs) -> Run:
@@ -68,8 +71,11 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
         return False
     m.take(len(white), "framing")
     begin(m)
+    kind: Kind = None
     for n, piece in enumerate(part.middle, 4):
-        if not isinstance(piece, Lit) and middle[n - 4]:
+        if isinstance(piece, TypeTag):
+            kind = piece.type_of(tagged(piece, middle[n - 4])) if middle[n - 4] else piece.absent
+        elif not isinstance(piece, Lit) and middle[n - 4]:
             m.take(found.start(n) - m.i, "markup")
             m.take(len(middle[n - 4]), "framing")
     m.take(found.start(len(middle) + 4) - m.i, "markup")
@@ -79,8 +85,8 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
     m.take(len(end.group()), "markup")
     before = f"{', ' if seen else ''}{quote(key)}: "
     seen.add(key)
-    slot = m.typer().property(key)
-    value, code = (quote(text), None) if slot.streams else slot.coerce(text)
+    streams, coerce = m.typer().property(key).typed(kind)
+    value, code = (quote(text), None) if streams else coerce(text)
     if code is not None:
         m.note(code, start, m.at(), "a value of the parameter's type")
     m.args(before + value)
@@ -92,25 +98,51 @@ def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: Keys) -
     start = m.at()
     m.take(len(opener), "markup")
     key = yield from key_text(m, part)
+    kind: Kind = None
     for piece in part.middle:
         if isinstance(piece, Lit):
-            spelling = yield from m.literal(piece.spellings)
-            if spelling is None:
-                if m.i >= len(m.buf):
-                    raise Cut
-                m.fail("broken_call", piece.text)
-            m.take(len(spelling), "markup")
+            yield from marker(m, piece)
+        elif isinstance(piece, TypeTag):
+            kind = yield from type_tag(m, piece)
         else:
             yield from m.white_run(WHITE)
     yield from m.upto(part.pad, "framing")
     slot = m.typer().property(key)
     if key in seen:
-        yield from read_value(m, table, slot, [], dropped=True)
+        yield from read_value(m, table, slot, kind, [], dropped=True)
         m.note("duplicate_key", start, m.at(), "each key once")
     else:
         before = f"{', ' if seen else ''}{quote(key)}: "
         seen.add(key)
-        yield from read_value(m, table, slot, [before], dropped=False)
+        yield from read_value(m, table, slot, kind, [before], dropped=False)
+
+
+def marker(m: Reader, piece: Lit) -> Run:
+    """Read a marker that must stand here."""
+    spelling = yield from m.literal(piece.spellings)
+    if spelling is None:
+        if m.i >= len(m.buf):
+            raise Cut
+        m.fail("broken_call", piece.text)
+    m.take(len(spelling), "markup")
+
+
+def type_tag(m: Reader, part: TypeTag) -> Generator[None, None, Kind]:
+    """Read the type of a value, where it is written."""
+    if part.absent is not None and (yield from m.literal(part.open.spellings)) is None:
+        return part.absent
+    yield from marker(m, part.open)
+    word = yield from read_chars(m, TYPE_CHARS, "a type")
+    m.take(len(word), "markup")
+    yield from marker(m, part.close)
+    return part.type_of(word)
+
+
+def tagged(part: TypeTag, text: str) -> str:
+    """The word of a whole tag."""
+    opener = next(one for one in part.open.spellings if text.startswith(one))
+    closer = next(one for one in part.close.spellings if text.endswith(one))
+    return text[len(opener) : -len(closer)]
 
 
 def key_text(m: Reader, part: Pairs) -> Generator[None, None, str]:
@@ -120,19 +152,20 @@ def key_text(m: Reader, part: Pairs) -> Generator[None, None, str]:
     return text.strip(WHITE)
 
 
-def read_value(m: Reader, table: Closers, slot: Slot, before: list[str], *, dropped: bool) -> Run:
+def read_value(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[str], *, dropped: bool) -> Run:
     """Read a raw value and its closer."""
     pieces: list[str] = []
+    streams, coerce = slot.typed(kind)
     if dropped:
         yield from raw(m, table, pieces.append, "dropped")
-    elif slot.streams:
+    elif streams:
         m.args(before[0] + '"')
         yield from raw(m, table, lambda text: m.args(escape(text)), "arguments", lane=True)
         m.args('"')
     else:
         start = m.at()
         yield from raw(m, table, pieces.append, "arguments")
-        text, code = slot.coerce("".join(pieces))
+        text, code = coerce("".join(pieces))
         if code is not None:
             m.note(code, start, m.at(), "a value of the parameter's type")
         m.args(before[0] + text)

@@ -17,15 +17,17 @@ from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
 from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
-from unbraid.literals import WHITE, quote
+from unbraid.literals import WHITE, json_kind, quote
 from unbraid.machine.setup import Setup
 from unbraid.schema import Slot, Typer
-from unbraid.syntax import MAX_NAME, GemmaObject, Lit, Pairs, Part
+from unbraid.syntax import MAX_NAME, GemmaObject, Lit, Pairs, Part, TypeTag
 
 __all__ = ["Values"]
 
 GAP = Space(1, " ")
 PAIRS = 64
+UNTYPED = Slot(None, None)
+ANY_KIND = ("string", "null", "boolean", "number", "array", "object")
 PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}").fullmatch
 
 
@@ -127,8 +129,7 @@ class _Pairs:
         chars = self.part.key_chars
         inner = chars[:-1] + r" \t\r]" if chars.startswith("[^") else chars
         key = Regex(f"{inner}(?:{chars}{{0,62}}{inner})?")
-        value = Run(self.exclude, most=self.values.max_string, end=self.close)
-        return Repeat(seq(self.before(key), value, self.gap), 0, PAIRS)
+        return Repeat(self.pair(key, True, UNTYPED, ""), 0, PAIRS)
 
     def strict(self) -> Node:
         """The declared keys: the required ones, then the others, each at most once."""
@@ -160,8 +161,7 @@ class _Pairs:
                 if key in required:
                     raise self.typed.refuse(f"the format can't carry the key {key!r}", path)
                 continue
-            value = self.value(schemas.get(key, True), slots.property(key), path)
-            pair = seq(self.before(Text(key)), value, self.gap)
+            pair = self.pair(Text(key), schemas.get(key, True), slots.property(key), path)
             nodes.append(pair if key in required else maybe(pair))
         return seq(*nodes)
 
@@ -173,12 +173,57 @@ class _Pairs:
             and bool(re.fullmatch(f"(?:{self.part.key_chars})+", key))
         )
 
-    def before(self, key: Node) -> Node:
-        """What stands in front of a value."""
-        middle = [
-            self.values.marker(one.text) if isinstance(one, Lit) else self.gap for one in self.part.middle
-        ]
-        return seq(self.values.marker(self.part.open.text), key, *middle)
+    def pair(self, key: Node, schema: Any, slot: Slot, path: str) -> Node:
+        """A key and a value of ``schema``, with its type where the format writes one."""
+        if self.part.tag is None:
+            return seq(self.before(key), self.value(schema, slot, path), self.gap)
+        options = self.typed_values(schema, slot, path)
+        if not options:
+            raise self.typed.refuse("no value of this schema can be written in this format", path)
+        return seq(alt(seq(self.before(key, word), value) for word, value in options), self.gap)
+
+    def before(self, key: Node, word: str = "") -> Node:
+        """What stands in front of a value; ``word`` is its type."""
+        marker = self.values.marker
+        nodes: list[Node] = [marker(self.part.open.text), key]
+        for one in self.part.middle:
+            if isinstance(one, Lit):
+                nodes.append(marker(one.text))
+            elif isinstance(one, TypeTag):
+                nodes += [marker(one.open.text), Text(word), marker(one.close.text)]
+            else:
+                nodes.append(self.gap)
+        return seq(*nodes)
+
+    # -- values that tell their type ------------------------------------------
+
+    def typed_values(self, schema: Any, slot: Slot, path: str) -> list[tuple[str, Node]]:
+        """The words of the types that ``schema`` allows, each with the values of that type."""
+        tag = self.part.tag
+        assert tag is not None
+        found: list[tuple[str, Node]] = []
+        for parts in expand(self.tool.parameters, schema):
+            self.typed.refuse_words(parts, path)
+            branch = Branch(parts)
+            listed = members(parts)
+            if listed is not None:
+                for one in listed:
+                    word = tag.word(json_kind(json.dumps(one)) or "string")
+                    found += [(word, node) for node in self.listed(one, slot)]
+                continue
+            kinds = branch.kinds if branch.typed else ANY_KIND
+            if "number" in kinds:
+                kinds = tuple(kind for kind in kinds if kind != "integer")
+            found += [(tag.word(kind), self.of_kind(kind, parts, path)) for kind in kinds]
+        return found
+
+    def of_kind(self, kind: str, parts: Conjunction, path: str) -> Node:
+        """The values of one type: a string as raw text, all others as JSON."""
+        if kind != "string":
+            return seq(self.typed.kind(kind, parts, path), self.close)
+        if self.any_string(parts):
+            return Run(self.exclude, most=self.values.max_string, end=self.close)
+        return self.bounded(parts, False, path)
 
     # -- raw values -----------------------------------------------------------
 
@@ -239,7 +284,10 @@ class _Pairs:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if any(one in text for one in self.exclude):
             return []
-        read, _ = slot.coerce(text)
+        _, coerce = slot.typed(
+            None if self.part.tag is None else "string" if isinstance(value, str) else "json"
+        )
+        read, _ = coerce(text)
         if isinstance(value, str) and read != quote(value):
             return []
         pad = self.part.pad

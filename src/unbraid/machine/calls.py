@@ -27,6 +27,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Nothing,
     Pairs,
     Part,
     PythonCalls,
@@ -191,15 +192,18 @@ class CallMachine(Recovery):
         self.take(len(opener or ""), "markup")
         read = 0
         while True:
-            marker = yield from self.noise()
+            marker = yield from (self.noise() if tools.section.noise else self.next_marker())
             if marker is None:
-                outcome = self.section_cut(read)
+                outcome = self.section_left(read) if self.i < len(self.buf) else self.section_cut(read)
                 break
             if marker in tools.section.close.spellings:
                 outcome = self.section_closed(marker, read)
                 break
             outcome = yield from self.call_in_section()
             read += outcome in ("read", "broken")
+            if outcome == "refuted" and not tools.section.noise:
+                outcome = self.section_left(read)
+                break
             if outcome == "cut":
                 break
         self.call = Call() if outcome != "cut" else self.call
@@ -210,6 +214,25 @@ class CallMachine(Recovery):
         text, marker = yield from self.collect(self.setup.inside, self.is_marker)
         self.hold_noise(text)
         return marker
+
+    def next_marker(self) -> Generator[None, None, str | None]:
+        """Consume white space up to a marker, which is returned; None before text and at the end."""
+        yield from self.white_run(WHITE)
+        return (yield from self.literal(self.setup.between_calls))
+
+    def section_left(self, read: int) -> str:
+        """Text that is no call ends a section: behind a call the section is over, else it was none."""
+        if self.is_cut() and self.trial is None:
+            self.take(len(self.buf) - self.i, "unfinished")
+            return "read" if read else "cut"
+        if self.is_cut():
+            self.cut()
+            return "cut"
+        if self.trial is None:
+            self.note("missing_marker", self.at(), self.at(), "the end of the calls")
+            return "read" if read else "refuted"
+        self.refuted(Refuted("not_a_call", "a call"))
+        return "refuted"
 
     def hold_noise(self, text: str) -> None:
         """Blank text between calls is framing, other text is noise."""
@@ -247,8 +270,10 @@ class CallMachine(Recovery):
             if held is not None:
                 del held[before:]
                 held.append(("noise", refuted))
-            else:
+            elif self.setup.tools.section and self.setup.tools.section.noise:
                 self.commit_noise(refuted)
+            else:
+                self.give_back(refuted)
             return "refuted"
         except Cut:
             self.cut()
@@ -325,7 +350,7 @@ class CallMachine(Recovery):
         if not isinstance(part, Lit) or part.repeats or self.alignment is not None:
             return False
         marker = part.spellings[0]
-        if not self.buf.startswith(marker, self.i):
+        if not self.buf.startswith(marker, self.i) or part.grows:
             return False
         self.take(len(marker), "markup")
         return True
@@ -353,6 +378,13 @@ class CallMachine(Recovery):
         """Read the white space that a template allows."""
         yield from self.white_run(WHITE)
 
+    def read_nothing(self, part: Nothing) -> Run:
+        """No arguments: nothing more of the call is to come."""
+        self.announce(self.call.name)
+        self.args("{}")
+        self.end_call(True)
+        yield from ()
+
     def typer(self) -> Typer:
         """The types of the call's parameters."""
         return self.state.typer(self.call.name)
@@ -368,6 +400,7 @@ READERS: dict[type, Callable[[Any, Any], Run]] = {
     Json: read_json,
     Envelope: read_tagged,
     Envelopes: read_envelopes,
+    Nothing: CallMachine.read_nothing,
     Pairs: read_pairs,
     GemmaObject: read_gemma,
     PythonCalls: read_python_calls,

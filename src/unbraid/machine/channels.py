@@ -104,7 +104,7 @@ class ChannelMachine(CallMachine):
         while True:
             found = self.header_scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
-            whole = found is not None and found.group() in self.header_scan.markers
+            whole = found is not None and self.header_scan.whole(found, self.eof)
             counts = self.is_marker(found.group(), stop) if found is not None and whole else None
             if counts is False or (found is not None and not counts and self.eof):
                 at = stop + 1
@@ -212,7 +212,7 @@ class ChannelMachine(CallMachine):
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
             ends: bool | None = None
-            if found is not None and found.group() in scan.markers:
+            if found is not None and scan.whole(found, self.eof):
                 ends = self.ends_body(found.group(), stop, route)
             if ends is False or (found is not None and ends is None and self.eof):
                 at = stop + 1

@@ -39,12 +39,19 @@ class Scanner:
         self.lane = Lane(re.compile(begins).search, self.decided)
         self.text_lane = Lane(re.compile(rf"{begins}|\s\Z").search, self.decided_text)
 
+    def whole(self, found: re.Match[str], ended: bool) -> bool:
+        """Whether a match is a marker that can't become a longer one; ``ended``: no text follows."""
+        marker = found.group()
+        if marker not in self.markers:
+            return False
+        return ended or marker not in self.ambiguous or found.end() < len(found.string)
+
     def decided(self, text: str) -> int | None:
         """How much of ``text`` is no marker and begins none; None when a whole marker stands in it."""
         found = self.search(text)
         if found is None:
             return len(text)
-        return None if found.group() in self.markers else found.start()
+        return None if self.whole(found, False) else found.start()
 
     def decided_text(self, text: str) -> int | None:
         """As ``decided``, without the white space at the end; None also when that is long."""

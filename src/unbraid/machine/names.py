@@ -82,51 +82,55 @@ def read_id(m: Reader, part: Id) -> Run:
 
 def read_choice(m: Reader, part: Choice) -> Run:
     """Read the option that can begin with what stands here."""
-    options, width, expected = _options(part)
+    beginnings, names, width, expected = _options(part)
     while True:
         rest = m.buf[m.i : m.i + width]
         waiting = False
         cut = False
-        for option, texts, name in options:
-            for text in texts:
-                if not rest.startswith(text):
-                    partial = len(rest) < len(text) and text.startswith(rest)
-                    waiting |= partial and not m.eof
-                    cut |= partial and m.eof
-                    continue
-                counts = m.is_marker(text, m.i)
-                if counts and not waiting:
-                    yield from m.sequence(option)
-                    return
-                waiting |= counts is None
-            if name is not None and rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
+        for text, option in beginnings:
+            if not rest.startswith(text):
+                partial = len(rest) < len(text) and text.startswith(rest)
+                waiting |= partial and not m.eof
+                cut |= partial and m.eof
+                continue
+            counts = m.is_marker(text, m.i)
+            if counts and not waiting:
+                yield from m.sequence(option)
+                return
+            waiting |= counts is None
+        for name, option in names:
+            if rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
                 yield from m.sequence(option)
                 return
         if m.eof and (cut or not rest):
             raise Cut
         if not waiting:
-            raise Refuted("not_a_call", expected)
+            if (yield from m.literal(m.openers())) is None:
+                raise Refuted("not_a_call", expected)
+            yield from m.sequence(part.options[0])
+            return
         yield
 
 
-Options = list[tuple[tuple[Part, ...], tuple[str, ...], Name | None]]
+Parts = tuple[Part, ...]
+Options = tuple[list[tuple[str, Parts]], list[tuple[Name, Parts]], int, str]
 # By identity: a declaration is hashed anew, all of it, at every look-up.
-_KNOWN: dict[int, tuple[Choice, Options, int, str]] = {}
+_KNOWN: dict[int, tuple[Choice, Options]] = {}
 
 
-def _options(part: Choice) -> tuple[Options, int, str]:
-    """The options with what they may begin with, the length of the longest beginning, and all of them."""
+def _options(part: Choice) -> Options:
+    """What each option may begin with, the longest first; options that begin with a name; the
+    length of the longest beginning; and all of them in words."""
     known = _KNOWN.get(id(part))
     if known is None or known[0] is not part:
-        options = [(option, *_firsts(option)) for option in part.options]
-        beginnings = [text for _, texts, _ in options for text in texts]
-        width = max(map(len, beginnings), default=1)
-        known = _KNOWN[id(part)] = (part, options, width, " or ".join(beginnings))
-    return known[1:]
-
-
-def _firsts(option: tuple[Part, ...]) -> tuple[tuple[str, ...], Name | None]:
-    first = option[0]
-    if isinstance(first, Name):
-        return (), first
-    return tuple(text for text, _ in first_literals(option)), None
+        names = [(option[0], option) for option in part.options if isinstance(option[0], Name)]
+        found = [
+            (text, option)
+            for option in part.options
+            if not isinstance(option[0], Name)
+            for text, _ in first_literals(option)
+        ]
+        expected = " or ".join(dict.fromkeys(text for text, _ in found))
+        found.sort(key=lambda one: -len(one[0]))
+        known = _KNOWN[id(part)] = (part, (found, names, len(found[0][0]) if found else 1, expected))
+    return known[1]

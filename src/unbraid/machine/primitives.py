@@ -94,7 +94,7 @@ class Primitives(Machine):
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
             verdict: bool | None = None
-            if found is not None and found.group() in scan.markers:
+            if found is not None and scan.whole(found, self.eof):
                 verdict = counts(found.group(), stop)
             if verdict is False:
                 at = stop + 1
@@ -109,22 +109,25 @@ class Primitives(Machine):
             at = self.i
 
     def literal(self, spellings: tuple[str, ...]) -> Generator[None, None, str | None]:
-        """Which spelling stands here (not consumed), or None."""
+        """Which spelling stands here (not consumed), the longest, or None."""
         while True:
-            for spelling in spellings:
-                if self.buf.startswith(spelling, self.i):
-                    counts = self.is_marker(spelling, self.i)
-                    if counts is None:
-                        break
-                    if counts:
-                        return spelling
-            else:
-                left = len(self.buf) - self.i
-                partial = any(left < len(one) and one.startswith(self.buf[self.i :]) for one in spellings)
+            best: str | None = None
+            left = len(self.buf) - self.i
+            waits = partial = False
+            for one in spellings:
+                if self.buf.startswith(one, self.i):
+                    counts = self.is_marker(one, self.i)
+                    waits |= counts is None
+                    if counts and len(one) > len(best or ""):
+                        best = one
+                elif left < len(one) and one.startswith(self.buf[self.i :]):
+                    partial = True
+            if best is not None and not waits and (self.eof or not partial):
+                return best
+            if not waits and (self.eof or not partial):
                 if self.eof and partial:
                     self.cut_place = self.at()
-                if self.eof or not partial:
-                    return None
+                return None
             yield
 
     def is_cut(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Generator
 from unbraid.machine.core import Broken, Call, Refuted, Run
 from unbraid.machine.markers import scanner
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_WHITE, WHITE, Choice, Json, Lit, Part, Ws
+from unbraid.machine.setup import call_closers
+from unbraid.syntax import MAX_WHITE, WHITE, Json, Lit, Part, Ws
 
 __all__ = ["Recovery"]
 
@@ -78,7 +79,8 @@ class Recovery(Reader):
                 yield
                 continue
             marker = found.group()
-            counts = self.is_marker(marker, self.i) if marker in self.setup.recover.markers else None
+            whole = self.setup.recover.whole(found, self.eof)
+            counts = self.is_marker(marker, self.i) if whole else None
             if counts:
                 if marker in self.closers():
                     self.take(len(marker), "markup")
@@ -93,18 +95,7 @@ class Recovery(Reader):
     def closers(self) -> tuple[str, ...]:
         """The last markers of a call, in every spelling."""
         assert self.setup.tools is not None
-        parts = self.setup.tools.call.parts
-        last = [part for part in parts[1:] if isinstance(part, Lit)][-1:]
-        inner = [
-            one
-            for part in parts
-            if isinstance(part, Choice)
-            for option in part.options
-            for one in option[-1:]
-        ]
-        return tuple(
-            spelling for one in (*last, *inner) if isinstance(one, Lit) for spelling in one.spellings
-        )
+        return tuple(spelling for one in call_closers(self.setup.tools.call) for spelling in one.spellings)
 
     def cut(self) -> None:
         """The output ended inside a call."""
@@ -191,7 +182,7 @@ class Recovery(Reader):
         while True:
             found = scan.search(self.buf, at)
             near = found is not None and found.start() < self.i + MAX_WHITE
-            if found is not None and near and found.group() in scan.markers:
+            if found is not None and near and scan.whole(found, self.eof):
                 counts = self.is_marker(found.group(), found.start())
                 if counts:
                     closer = found.group()

@@ -23,9 +23,11 @@ from unbraid.syntax import (
     Reasoning,
     Space,
     Tools,
+    TypeTag,
+    Ws,
 )
 
-__all__ = ["Setup", "call_openers", "flat", "literals", "setup"]
+__all__ = ["Setup", "call_closers", "call_openers", "flat", "literals", "setup"]
 
 _FIRST_CHAR: dict[type, str] = {Envelope: "{", Envelopes: "[", PythonCalls: "[", GemmaObject: "{", Json: "{"}
 
@@ -66,7 +68,16 @@ def literals(parts: tuple[Part, ...]) -> list[Lit]:
         if isinstance(part, Lit):
             found.append(part)
         elif isinstance(part, Pairs):
-            found += [part.open, *(one for one in part.middle if isinstance(one, Lit)), part.close]
+            found.append(part.open)
+            for one in part.middle:
+                found += (
+                    [one.open, one.close]
+                    if isinstance(one, TypeTag)
+                    else [one]
+                    if isinstance(one, Lit)
+                    else []
+                )
+            found.append(part.close)
         elif isinstance(part, GemmaObject):
             found.append(Lit((part.quote,), special=True))
     return found
@@ -75,6 +86,23 @@ def literals(parts: tuple[Part, ...]) -> list[Lit]:
 def call_openers(call: Calls) -> tuple[str, ...]:
     """The texts at which a call may begin; unmarked ones only for an anchored format."""
     return tuple(text for text, marked in first_literals(call.parts) if marked or call.anchor)
+
+
+def call_closers(call: Calls) -> list[Lit]:
+    """The markers that end a call."""
+    return _last(call.parts[1:])
+
+
+def _last(parts: tuple[Part, ...]) -> list[Lit]:
+    """The last marker of a sequence, or of each option of a choice at its end."""
+    for part in reversed(parts):
+        if isinstance(part, Lit):
+            return [part]
+        if isinstance(part, Choice):
+            return [one for option in part.options for one in _last(option[1:])]
+        if not isinstance(part, Ws):
+            break
+    return []
 
 
 @dataclass(frozen=True)
@@ -88,6 +116,7 @@ class Setup:
     inside: Scanner
     kinds: dict[str, str]
     call_openers: tuple[str, ...]
+    between_calls: tuple[str, ...]
     anchored: frozenset[str]
     dropped: tuple[str, ...]
     separators: str
@@ -116,6 +145,9 @@ def setup(
         kinds |= dict.fromkeys(starts, "section" if tools.section else "call")
         if tools.section:
             inside = [*openers, *tools.section.close.spellings]
+            if tools.section.bare:
+                kinds |= dict.fromkeys(openers, "call")
+                kinds |= dict.fromkeys(tools.section.close.spellings, "end")
     thinking: list[str] = []
     if reasoning:
         kinds |= dict.fromkeys(reasoning.open.spellings, "open")
@@ -128,7 +160,7 @@ def setup(
             thinking += reasoning.open.spellings
         for one in reasoning.ends_at:
             kinds.setdefault(one, "implicit")
-    content = [*starts, *dropped]
+    content = [*starts, *dropped, *(inside if tools and tools.section and tools.section.bare else ())]
     if reasoning:
         content += reasoning.open.spellings
         if by_id:
@@ -148,6 +180,7 @@ def setup(
         inside=scanner(tuple(inside)),
         kinds=kinds,
         call_openers=openers,
+        between_calls=tuple(inside),
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
         end=_end(reasoning, tools),
@@ -171,11 +204,7 @@ def _unmarked(tools: Tools) -> frozenset[str]:
 
 def _recovery(tools: Tools) -> tuple[str, ...]:
     """Where reading resumes behind a broken call: its closers, the section's, the next opener."""
-    closers = [one for one in tools.call.parts[1:] if isinstance(one, Lit)]
-    for part in tools.call.parts:
-        if isinstance(part, Choice):
-            closers += [one for option in part.options for one in option[1:] if isinstance(one, Lit)]
-    last = [spelling for one in closers[-1:] for spelling in one.spellings]
+    last = [spelling for one in call_closers(tools.call) for spelling in one.spellings]
     section = tools.section.close.spellings if tools.section else ()
     openers = [one for one in call_openers(tools.call) if one not in _unmarked(tools)]
     return tuple(dict.fromkeys((*last, *section, *openers, *tools.recover)))

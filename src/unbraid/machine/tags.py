@@ -80,7 +80,7 @@ class TagMachine(CallMachine):
                 continue
             marker = found.group()
             verdict: bool | None = False
-            if marker in scan.markers and (self.eof or not self.may_grow(marker, scan)):
+            if scan.whole(found, self.eof):
                 verdict = self.accepts(marker, strand)
                 if verdict:
                     return marker
@@ -95,16 +95,14 @@ class TagMachine(CallMachine):
                 if at > len(self.buf):
                     at = len(self.buf)
 
-    def may_grow(self, marker: str, scan: Scanner) -> bool:
-        """Whether a longer marker may still come where this one stands at the end of the text."""
-        return marker in scan.ambiguous and self.i + len(marker) == len(self.buf)
-
     def accepts(self, marker: str, strand: str) -> bool | None:
         """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
         kind = self.setup.kinds[marker]
         if kind == "open" and strand == "content":
             if not self.may_open():
                 return self.by_id(marker) and self.is_marker(marker, self.i)
+        elif kind == "end":
+            return self.after_call and self.blank and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
             return self.blank or "\n" in "".join(self.white)
         elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
@@ -397,7 +395,7 @@ class TagMachine(CallMachine):
             found = close.search(self.buf, at)
             if found is None:
                 return "", False
-            whole = found.group() in close.markers
+            whole = close.whole(found, self.eof)
             counts = self.is_marker(found.group(), found.start()) if whole else None
             if counts is False or (counts is None and self.eof):
                 at = found.start() + 1

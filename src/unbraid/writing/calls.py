@@ -20,6 +20,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Nothing,
     Pairs,
     Part,
     PythonCalls,
@@ -29,7 +30,7 @@ from unbraid.syntax import (
 from unbraid.writing.gemma import write_gemma
 from unbraid.writing.pair import Pair, fail
 from unbraid.writing.pairs import write_pairs
-from unbraid.writing.values import check_object, members, python_literal
+from unbraid.writing.values import check_object, members, python_literal, same_value
 
 __all__ = ["check_name", "write_calls", "written_parts"]
 
@@ -54,7 +55,8 @@ def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int) -> st
         ]
     text = tools.between.text.join(texts)
     if tools.section:
-        text = tools.section.open.text + text + tools.section.close.text
+        section = tools.section
+        text = f"{section.open.text}{section.pad}{text}{section.pad}{section.close.text}"
     return text + tools.after.text
 
 
@@ -120,13 +122,17 @@ class _CallWriter:
             return text if part.brackets == "never" else f"[{text}]"
         return self.arguments(part, rest)
 
-    def arguments(self, part: Json | Envelope | Pairs | GemmaObject, rest: tuple[Part, ...]) -> str:
+    def arguments(self, part: Json | Envelope | Pairs | Nothing | GemmaObject, rest: tuple[Part, ...]) -> str:
         """The part that holds this call's arguments."""
         call, path = self.call, f"{self.path}.arguments"
         if isinstance(part, Json):
             return check_object(call.arguments, path, repeated=True)
         if isinstance(part, Envelope):
             return self.envelope(part, call, 0)
+        if isinstance(part, Nothing):
+            if not same_value(check_object(call.arguments, path, repeated=True), "{}"):
+                raise fail(path, "the format writes no arguments")
+            return ""
         if isinstance(part, Pairs):
             return write_pairs(self.pair, part, rest, call.name, call.arguments, path)
         return write_gemma(part, self.pair.typer(call.name), call.arguments, path)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
+from unbraid.literals import json_kind
 from unbraid.schema import Slot
-from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part
+from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part, TypeTag
 from unbraid.writing.pair import Pair, fail
 from unbraid.writing.values import check_object, members, same_value, string_text
 
@@ -28,10 +30,10 @@ def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, argu
     for n, (key, value) in enumerate(entries):
         follow = part.open.text + entries[n + 1][0] if n + 1 < len(entries) else behind
         where = f"{path}.{key}"
-        out.append(part.open.text + _key(part, key, where) + _middle(part) + part.pad)
+        out.append(part.open.text + _key(part, key, where) + _middle(part, value) + part.pad)
         out.append(_value(part, table, typer.property(key), value, follow, where))
         out.append(part.pad + part.close.text + part.gap)
-    return "".join(out)
+    return "".join(out) or part.empty
 
 
 def _key(part: Pairs, key: str, path: str) -> str:
@@ -42,15 +44,24 @@ def _key(part: Pairs, key: str, path: str) -> str:
     return key
 
 
-def _middle(part: Pairs) -> str:
-    return "".join(piece.text for piece in part.middle)
+def _middle(part: Pairs, value: str) -> str:
+    return "".join(
+        f"{piece.open.text}{piece.word(json_kind(value) or 'string')}{piece.close.text}"
+        if isinstance(piece, TypeTag)
+        else piece.text
+        for piece in part.middle
+    )
 
 
 def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, path: str) -> str:
     """The raw text of a value, if it is read back as that value."""
     string = string_text(value, path)
     text = value if string is None else string
-    read, _ = slot.coerce(text)
+    written: Literal["string", "json"] | None = (
+        None if part.tag is None else "json" if string is None else "string"
+    )
+    _, coerce = slot.typed(written)
+    read, _ = coerce(text)
     if not same_value(read, value):
         raise fail(path, f"as raw text its schema makes {read[:60]} of it")
     closer = part.pad + part.close.text + part.gap
