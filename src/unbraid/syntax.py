@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 WHITE = " \t\r\n"
+UNQUOTED = r"[^\s<>{}\[\]()\"'`,=/]"
 NAME_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
 BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -402,7 +403,7 @@ def invoke(
     return Calls(
         (
             lit(*(f"<{prefix}invoke name={quote}" for quote in quotes)),
-            Name(),
+            Name(UNQUOTED if any_quote else NAME_CHARS),
             Choice(((lit(*ends), Ws(gap), body), (alone, Nothing()))),
         )
     )

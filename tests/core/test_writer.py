@@ -25,7 +25,11 @@ CHANNELS: list[Names] = [("openai_gptoss", "openai"), ("openai_gptoss", None), (
 OWN: list[Names] = [
     ("deepseek_r1", "deepseek_v3"),
     ("deepseek_v3", "deepseek_v31"),
+    ("deepseek_v3", "deepseek_v32"),
+    ("deepseek_v4", "deepseek_v4"),
+    ("deepseek_v41", "deepseek_v41"),
     ("gemma4", "gemma4"),
+    ("gigachat35", "gigachat35"),
     ("glm45", "glm45"),
     ("glm47", "glm47"),
     ("granite", "hermes"),

@@ -33,6 +33,7 @@ from unbraid.syntax import (
     PythonCalls,
     Reasoning,
     Tools,
+    TypeTag,
     Ws,
 )
 
@@ -310,7 +311,7 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
                 out += [
                     part.open.text,
                     key,
-                    *(one.text for one in part.middle),
+                    *(_middle(one, value, choose) for one in part.middle),
                     part.pad,
                     _raw(value),
                     part.pad,
@@ -327,6 +328,15 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
         else:
             out += list(strings(part))
     return "".join(out)
+
+
+def _middle(part: Lit | Ws | TypeTag, value: Any, choose: random.Random) -> str:
+    if not isinstance(part, TypeTag):
+        return part.text
+    if part.absent is not None and choose.random() < 0.3:
+        return ""
+    kind = "string" if isinstance(value, str) else choose.choice(part.words)[0]
+    return f"{part.open.text}{part.word(kind)}{part.close.text}"
 
 
 def _envelope(part: Envelope, name: str, arguments: dict[str, Any], choose: random.Random) -> str:
