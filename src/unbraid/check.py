@@ -261,10 +261,11 @@ def _markers(half: Half) -> list[Lit]:
     """The markers of a half, turn ends left out."""
     if isinstance(half, Channels):
         return [half.start, half.channel, half.constrain, half.body, *half.ends]
+    answer = [half.answer.open, half.answer.close] if half.answer else []
     if isinstance(half, Reasoning):
-        return [half.open, half.close]
+        return [half.open, half.close, *answer]
     section = [half.section.open, half.section.close] if half.section else []
-    return [*section, *literals(half.call.parts)]
+    return [*section, *literals(half.call.parts), *answer]
 
 
 def _required(half: Half) -> list[Lit]:

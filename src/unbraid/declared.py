@@ -9,8 +9,10 @@ from typing import NoReturn, get_args
 from unbraid.errors import InvalidRequest
 from unbraid.machine.setup import flat
 from unbraid.syntax import (
+    Answer,
     Channels,
     Choice,
+    Cite,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -105,6 +107,7 @@ def _reasoning(half: Reasoning) -> None:
     _texts("Reasoning", half, ("ends_at", "turns", "dropped", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
+    _answer("Reasoning.answer", half.answer)
     if not isinstance(half.switch, Switch):
         _refuse("Reasoning.switch", "a Switch", half.switch)
     _texts("Reasoning.switch", half.switch, ("names", "off_words", "on_words"))
@@ -127,8 +130,24 @@ def _tools(half: Tools) -> None:
             _refuse("Tools.section", "a Section", half.section)
         _literals("Tools.section", half.section, ("open", "close"))
     _spaces("Tools", half, ("before", "between", "after", "before_bare", "end"))
+    _answer("Tools.answer", half.answer)
     _texts("Tools", half, ("recover", "dropped", "models"))
     _one_of("Tools.ids", half.ids, ("random", "nine"))
+
+
+def _answer(field: str, answer: object) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, Answer):
+        _refuse(field, "an Answer", answer)
+    _literals(field, answer, ("open", "close"))
+    _one_of(f"{field}.rest", answer.rest, ("content", "dropped"))
+    if answer.cite is not None:
+        if not isinstance(answer.cite, Cite):
+            _refuse(f"{field}.cite", "a Cite", answer.cite)
+        for name in ("open", "close", "end"):
+            if not getattr(answer.cite, name):
+                _refuse(f"{field}.cite.{name}", "a text", getattr(answer.cite, name))
 
 
 def _parts(field: str, parts: object) -> None:

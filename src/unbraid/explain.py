@@ -17,7 +17,7 @@ from unbraid.formats import (
     tool_format,
     tool_names,
 )
-from unbraid.machine.setup import call_openers, flat, literals
+from unbraid.machine.setup import answer_of, call_openers, flat, literals
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
     ANY,
@@ -174,6 +174,18 @@ def _marker(one: Lit, role: str) -> dict[str, Any]:
     }
 
 
+def _answer_markers(half: Reasoning | Tools) -> list[dict[str, Any]]:
+    """The markers around content, and those of passages that cite."""
+    if half.answer is None:
+        return []
+    found = [_marker(half.answer.open, "before content"), _marker(half.answer.close, "behind content")]
+    cite = half.answer.cite
+    if cite is not None:
+        found.append(_marker(Lit((cite.open,), optional=True), "begins a passage that cites"))
+        found.append(_marker(Lit((cite.close,), optional=True), f"ends it, sources up to {cite.end}"))
+    return found
+
+
 def _space(space: Space) -> dict[str, Any]:
     return {"text": space.text, "tolerates": "any run of white space" if space.any else "less of it"}
 
@@ -190,7 +202,7 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "sglang": sglang_names_of("reasoning", half),
         "models": list(half.models),
         "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
-                    *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
+                    *_answer_markers(half), *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
         "label": half.label,
         "opened_by": half.opened_by,
         "switch": {"names": list(switch.names), "null": "on" if by_null else "off"} if switch.names else None,
@@ -228,7 +240,11 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
         "names": names_of("tools", half),
         "sglang": sglang_names_of("tools", half),
         "models": list(half.models),
-        "markers": [*markers, *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
+        "markers": [
+            *markers,
+            *_answer_markers(half),
+            *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+        ],
         "ids": f"written by the model: {written[0].pattern}" if written else half.ids,
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
@@ -338,7 +354,9 @@ def _sequence(parts: tuple[Part, ...]) -> str:
 def _grammar(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
     if isinstance(reasoning, Channels):
         return _channel_grammar(reasoning)
-    output = [*(["[ thinking ]"] if reasoning else []), "[ CONTENT ]", *(["[ calls ]"] if tools else [])]
+    answer = answer_of(reasoning, tools if isinstance(tools, Tools) else None)
+    content = f"[ {_lit(answer.open)} , CONTENT , {_lit(answer.close)} ]" if answer else "[ CONTENT ]"
+    output = [*(["[ thinking ]"] if reasoning else []), content, *(["[ calls ]"] if tools else [])]
     lines = [f"output   = {' , '.join(output)} ;"]
     if reasoning:
         steps = [*_framing(reasoning.before), _lit(reasoning.open)]

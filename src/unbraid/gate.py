@@ -20,7 +20,7 @@ from unbraid.machine.alignment import Alignment
 from unbraid.machine.channels import ChannelMachine, header_prefix, scanners
 from unbraid.machine.core import Run
 from unbraid.machine.headers import Header, parse_header, route_of
-from unbraid.machine.setup import call_openers, first_literals
+from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
 from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
@@ -132,6 +132,8 @@ class Gate:
             else:
                 marked = {text for text, is_marker in first_literals(tools.call.parts) if is_marker}
                 implicit = [text for text in call_openers(tools.call) if text in marked]
+        answer = answer_of(reasoning, tools)
+        implicit += answer.open.spellings if answer else ()
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
 
     def _know_channels(self, channels: Channels) -> None:

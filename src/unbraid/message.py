@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Diagnostic", "Message", "Span", "ToolCall"]
+__all__ = ["Citation", "Diagnostic", "Message", "Span", "ToolCall"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,31 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that cites: ``text`` stands at ``start`` to ``end`` in characters of its strand.
+
+    ``strand`` is ``content`` or ``reasoning``. ``sources`` are pairs: the number of a
+    tool call, and the numbers of those of its results that are cited.
+    """
+
+    strand: str
+    start: int
+    end: int
+    text: str
+    sources: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The citation as plain data."""
+        return {
+            "strand": self.strand,
+            "start": self.start,
+            "end": self.end,
+            "text": self.text,
+            "sources": [{"call": call, "results": list(results)} for call, results in self.sources],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call. ``arguments`` is JSON text; when ``complete`` it is a whole JSON object."""
 
@@ -76,7 +101,8 @@ class Message:
 
     ``reasoning`` and ``content`` are None when empty. ``finish_reason`` is the
     engine's, or ``tool_calls`` when the output ended by itself with a complete
-    call. ``spans`` is None unless it was asked for.
+    call. ``spans`` is None unless it was asked for. ``citations`` are those of formats
+    that cite, in the order of their ends.
     """
 
     reasoning: str | None = None
@@ -85,10 +111,11 @@ class Message:
     finish_reason: str | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
     spans: list[Span] | None = None
+    citations: list[Citation] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """The message as plain data, ready for JSON."""
-        return {
+        """The message as plain data, ready for JSON; ``citations`` is left out when there are none."""
+        plain: dict[str, Any] = {
             "reasoning": self.reasoning,
             "content": self.content,
             "tool_calls": [call.as_dict() for call in self.tool_calls],
@@ -96,3 +123,6 @@ class Message:
             "diagnostics": [diagnostic.as_dict() for diagnostic in self.diagnostics],
             "spans": None if self.spans is None else [span.as_dict() for span in self.spans],
         }
+        if self.citations:
+            plain["citations"] = [citation.as_dict() for citation in self.citations]
+        return plain

@@ -10,7 +10,7 @@ from unbraid import validate
 from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine, begins_thinking
-from unbraid.machine.setup import flat, literals, setup
+from unbraid.machine.setup import answer_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -242,8 +242,9 @@ class Parser:
             )
         else:
             tools = self._tools if self._offered is None or self._offered else None
+            answer = answer_of(self._reasoning, self._tools)
             by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
-            machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id))
+            machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id, answer))
         if self._arguments == "complete":
             machine = CompleteStream(machine)
         if not self._include_reasoning or not self._spans:
@@ -368,6 +369,9 @@ def _markers(reasoning: Reasoning | None, tools: Tools | None, channels: Channel
         found.append(Lit(channels.dropped, special=True))
     if reasoning:
         found += [reasoning.open, reasoning.close, Lit((*reasoning.ends_at, *reasoning.dropped))]
+    answer = answer_of(reasoning, tools)
+    if answer:
+        found += [answer.open, answer.close]
     if tools:
         found += literals(tools.call.parts)
         if tools.section:

@@ -24,13 +24,15 @@ class PromptState:
 
     With open thinking, ``lead`` says whether the framing behind the opener, and
     ``label`` whether the label, is still to come in the output. With closed thinking,
-    ``after`` is the framing behind the closer that is still to come.
+    ``after`` is the framing behind the closer that is still to come. ``answer``: the prompt
+    wrote the marker in front of content.
     """
 
     thinking: str
     lead: bool = True
     label: bool = False
     after: Space = NO_SPACE
+    answer: bool = False
 
 
 def prompt_text(prompt: str | Sequence[int], tokenizer: Tokenizer | None) -> str:
@@ -50,6 +52,8 @@ def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
     ]
     opened, opener = _last(turn, reasoning.open.spellings)
     closed, closer = _last(turn, reasoning.close.spellings)
+    if reasoning.answer and _last(turn, reasoning.answer.open.spellings)[0] > max(opened, closed):
+        return PromptState("closed", answer=True)
     if opened < 0 and closed < 0:
         return PromptState("absent")
     if closed > opened:

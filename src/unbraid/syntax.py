@@ -16,9 +16,11 @@ __all__ = [
     "ANY",
     "BLANK",
     "WHITE",
+    "Answer",
     "Calls",
     "Channels",
     "Choice",
+    "Cite",
     "Envelope",
     "Envelopes",
     "GemmaObject",
@@ -344,6 +346,29 @@ class Calls:
 
 
 @dataclass(frozen=True)
+class Cite:
+    """A passage that cites: ``open`` TEXT ``close`` SOURCES ``end``, sources ``CALL:[RESULT,RESULT]``."""
+
+    open: str
+    close: str
+    end: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Markers that a model writes around its content; content without them is read too.
+
+    The opener ends thinking. ``rest``: what text behind the closer, or behind calls, is, up
+    to the next marker. ``cite``: passages of content and thinking may cite.
+    """
+
+    open: Lit
+    close: Lit
+    rest: Literal["content", "dropped"] = "content"
+    cite: Cite | None = None
+
+
+@dataclass(frozen=True)
 class Tools:
     """The tools half of a format.
 
@@ -357,7 +382,8 @@ class Tools:
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
     into one turn; the parser reads more. ``dropped`` are turn ends: never content, never
     arguments. ``echoes``: what stood between a call's markers may be said again behind
-    them, with another closer; it is dropped. ``models`` names who writes it.
+    them, with another closer; it is dropped. ``answer``: the markers around content, said
+    in both halves. ``models`` names who writes it.
     """
 
     call: Calls
@@ -372,6 +398,7 @@ class Tools:
     calls_per_turn: int | None = None
     dropped: tuple[str, ...] = ()
     echoes: bool = False
+    answer: Answer | None = None
     models: tuple[str, ...] = ()
 
 
@@ -468,6 +495,7 @@ class Reasoning:
     even when no tools half is named. ``turns`` begin the assistant's turn in a prompt,
     ``dropped`` are turn ends: never content, never arguments.
     ``empty_when_off`` is what a template writes into the prompt when thinking is off.
+    ``answer``: the markers around content, said in both halves.
     """
 
     open: Lit
@@ -486,6 +514,7 @@ class Reasoning:
     turns: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     empty_when_off: str = ""
+    answer: Answer | None = None
     models: tuple[str, ...] = ()
 
 

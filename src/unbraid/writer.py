@@ -87,9 +87,15 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     turn_end = pair.setup.end.text if content and not calls else ""
     if end and pair.setup.dropped:
         turn_end += pair.setup.dropped[0]
+    answer = pair.setup.answer
+    written = content
+    if answer is not None and (content or state.answer):
+        opening = "" if state.answer and not block else answer.open.text
+        calls = answer.close.text + calls
+        written = opening + content if content else ""
     if content:
         check_content(pair, content, calls, block=bool(block), after=after, end=turn_end)
-    return block + after.text + content + calls + turn_end
+    return block + after.text + written + calls + turn_end
 
 
 def _writes_empty(half: Reasoning, state: PromptState) -> bool:

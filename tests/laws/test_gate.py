@@ -141,6 +141,8 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
     first = set(half.ends_at)
     if tools is not None:
         first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
+    if half.answer is not None:
+        first |= set(half.answer.open.spellings)
     opened = phase == "open"
     for span in output.spans:
         at = span.start

@@ -23,6 +23,7 @@ from unbraid.constrain.tree import (
     Text,
     alt,
     json_node,
+    maybe,
     seq,
 )
 from unbraid.constrain.typed import Typed
@@ -158,7 +159,11 @@ class _Builder:
         """What follows thinking."""
         demand = self.demand
         options: list[Node] = []
-        if demand.schema is not None:
+        marks = self.setup.answer
+        if demand.schema is not None and marks is not None:
+            opener = maybe(seq(self.marker(marks.open.text), self.white))
+            options.append(seq(self.white, opener, self.answer(), self.white, self.marker(marks.close.text)))
+        elif demand.schema is not None:
             options.append(seq(self.white, self.answer(), self.white))
         if demand.schema is not None and demand.mode == "auto" and self.anchored & {"{"}:
             call = alt(_Call(self, tool).json_envelope() for tool in demand.tools)
@@ -167,6 +172,11 @@ class _Builder:
         elif demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
             opener, rest = self.calls()
             options.append(seq(self.white, opener, rest))
+        elif demand.mode == "auto" and marks is not None:
+            opener, rest = self.calls()
+            text = Run(self.forbidden, end=self.marker(marks.close.text))
+            answer = seq(maybe(self.marker(marks.open.text)), text, self.white)
+            options += [seq(answer, maybe(seq(opener, rest))), seq(self.white, opener, rest)]
         elif demand.mode == "auto":
             opener, rest = self.calls()
             line = "".join(one[0] for one in self.anchored)

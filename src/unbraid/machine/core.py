@@ -32,7 +32,7 @@ from unbraid.events import (
 from unbraid.machine.alignment import Alignment
 from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import Lane
-from unbraid.message import Diagnostic, Message, Span, ToolCall
+from unbraid.message import Citation, Diagnostic, Message, Span, ToolCall
 
 __all__ = ["Broken", "Call", "Cut", "Machine", "Refuted", "Run"]
 
@@ -112,6 +112,7 @@ class Machine:
         self.diagnostics: list[tuple[str, int, int, str, str]] = []
         self.reasoning_parts: list[str] = []
         self.content_parts: list[str] = []
+        self.citations: list[Citation] = []
         self.calls: list[Call] = []
         self.call = Call()
         self.trial: Trial | None = None
@@ -232,7 +233,7 @@ class Machine:
     def message(self) -> Message:
         """The message so far; after ``finish`` it is the result."""
         pos, *lengths = self.decided()
-        spans, diagnostics, made, content, reasoning = (
+        spans, diagnostics, made, content, reasoning, citations = (
             results[:length] for results, length in zip(self.results(), lengths, strict=True)
         )
         calls = [ToolCall(call.id, call.name, "".join(call.parts), call.proven) for call in made]
@@ -246,6 +247,7 @@ class Machine:
             finish_reason=reason,
             diagnostics=[Diagnostic(*one) for one in sorted(diagnostics, key=itemgetter(1, 2, 0))],
             spans=span_list(spans, pos) if self.gives_spans else None,
+            citations=citations,
         )
 
     # -- text -----------------------------------------------------------------
@@ -395,7 +397,14 @@ class Machine:
 
     def results(self) -> tuple[list[Any], ...]:
         """The lists that the message is made of."""
-        return (self.spans, self.diagnostics, self.calls, self.content_parts, self.reasoning_parts)
+        return (
+            self.spans,
+            self.diagnostics,
+            self.calls,
+            self.content_parts,
+            self.reasoning_parts,
+            self.citations,
+        )
 
     def decided(self) -> tuple[int, ...]:
         """How far the results go that can't be taken back."""

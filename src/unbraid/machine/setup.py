@@ -10,6 +10,7 @@ from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import (
     BLANK,
     NO_SPACE,
+    Answer,
     Calls,
     Choice,
     Envelope,
@@ -27,7 +28,7 @@ from unbraid.syntax import (
     Ws,
 )
 
-__all__ = ["Setup", "call_closers", "call_openers", "flat", "literals", "setup"]
+__all__ = ["Setup", "answer_of", "call_closers", "call_openers", "flat", "literals", "setup"]
 
 _FIRST_CHAR: dict[type, str] = {Envelope: "{", Envelopes: "[", PythonCalls: "[", GemmaObject: "{", Json: "{"}
 
@@ -105,6 +106,11 @@ def _last(parts: tuple[Part, ...]) -> list[Lit]:
     return []
 
 
+def answer_of(reasoning: Reasoning | None, tools: Tools | None) -> Answer | None:
+    """The markers around content that a pair declares."""
+    return next((half.answer for half in (reasoning, tools) if half and half.answer), None)
+
+
 @dataclass(frozen=True)
 class Setup:
     """A pair of halves, compiled: scanners and the meaning of every marker."""
@@ -123,14 +129,24 @@ class Setup:
     end: Space
     ends_thinking: bool
     drafts: bool
+    answer: Answer | None = None
+    behind: Scanner = field(default_factory=lambda: scanner(()))
     recover: Scanner = field(default_factory=lambda: scanner(()))
 
 
 @lru_cache(maxsize=256)
 def setup(
-    reasoning: Reasoning | None, tools: Tools | None, ends: bool, by_id: frozenset[str] = frozenset()
+    reasoning: Reasoning | None,
+    tools: Tools | None,
+    ends: bool,
+    by_id: frozenset[str] = frozenset(),
+    answer: Answer | None = None,
 ) -> Setup:
-    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id."""
+    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id.
+
+    ``answer`` are the markers around content, those of a half that is there by default.
+    """
+    answer = answer or answer_of(reasoning, tools)
     openers = call_openers(tools.call) if tools else ()
     starts = tools.section.open.spellings if tools and tools.section else openers
     policy = reasoning.tools_inside if reasoning else "text"
@@ -161,6 +177,15 @@ def setup(
         for one in reasoning.ends_at:
             kinds.setdefault(one, "implicit")
     content = [*starts, *dropped, *(inside if tools and tools.section and tools.section.bare else ())]
+    if answer is not None:
+        kinds |= dict.fromkeys(answer.open.spellings, "answer")
+        kinds |= dict.fromkeys(answer.close.spellings, "answer_end")
+        content += [*answer.open.spellings, *answer.close.spellings]
+        thinking += answer.open.spellings
+        if answer.cite is not None:
+            kinds |= {answer.cite.open: "cite", answer.cite.close: "cite_end"}
+            content += [answer.cite.open, answer.cite.close]
+            thinking += [answer.cite.open, answer.cite.close]
     if reasoning:
         content += reasoning.open.spellings
         if by_id:
@@ -187,6 +212,8 @@ def setup(
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),
         ends_thinking=policy == "end",
         drafts=policy == "draft",
+        answer=answer,
+        behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
         recover=scanner(_recovery(tools)) if tools else scanner(()),
     )
 

@@ -6,17 +6,18 @@ from collections.abc import Callable, Generator
 from typing import Literal
 
 from unbraid.events import ContentDelta, Event, ReasoningDelta
-from unbraid.machine.calls import CallMachine, split_tail
+from unbraid.machine.answers import AnswerMachine
+from unbraid.machine.calls import split_tail
 from unbraid.machine.core import Call, Run
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_WHITE, WHITE, Space
+from unbraid.syntax import MAX_WHITE, NO_SPACE, WHITE, Space
 
 __all__ = ["TagMachine"]
 
 Found = Generator[None, None, str | None]
 
 
-class TagMachine(CallMachine):
+class TagMachine(AnswerMachine):
     """Reads one output of a tag format."""
 
     def run(self) -> Run:
@@ -44,6 +45,16 @@ class TagMachine(CallMachine):
                 yield from self.attempt(self.take_white())
                 while self.after_call and self.blank and (yield from self.echo()):
                     pass
+                if self.after_call and self.blank:
+                    yield from self.behind()
+            elif kind == "answer":
+                self.answer(marker)
+            elif kind == "answer_end":
+                yield from self.answer_end(marker)
+            elif kind == "cite":
+                self.cite(marker, "content")
+            elif kind == "cite_end":
+                self.cite_end(marker, "content")
             else:
                 self.stray(marker, kind)
 
@@ -105,6 +116,8 @@ class TagMachine(CallMachine):
             return self.after_call and self.blank and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
             return self.blank or "\n" in "".join(self.white)
+        elif kind == "cite_end":
+            return self.cites_here(marker)
         elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
@@ -165,7 +178,8 @@ class TagMachine(CallMachine):
         white = self.take_white()
         if not white:
             return
-        if strand == "content" and self.blank:
+        nothing = self.blank if strand == "content" else len(self.reasoning_parts) == self.thought
+        if nothing:
             self.mark("framing", len(white))
         else:
             self.strand(strand, white)
@@ -251,6 +265,8 @@ class TagMachine(CallMachine):
         assert reasoning is not None
         self.fresh = False
         self.thinking = True
+        self.passages.clear()
+        self.thought = len(self.reasoning_parts)
         while True:
             marker = yield from self.text(self.setup.thinking, "reasoning")
             if marker is None:
@@ -258,10 +274,7 @@ class TagMachine(CallMachine):
                 return
             kind = self.setup.kinds[marker]
             if kind == "close":
-                text, framing = split_tail(self.take_white(), reasoning.trail)
-                if text:
-                    self.strand("reasoning", text)
-                self.mark("framing", len(framing))
+                self.end_of_thought(reasoning.trail)
                 self.take(len(marker), "markup")
                 self.leave()
                 yield from self.skip(reasoning.after)
@@ -275,7 +288,11 @@ class TagMachine(CallMachine):
             elif kind == "dropped":
                 self.give_white("reasoning")
                 self.take(len(marker), "markup")
-            elif self.setup.drafts:
+            elif kind == "cite":
+                self.cite(marker, "reasoning")
+            elif kind == "cite_end":
+                self.cite_end(marker, "reasoning")
+            elif kind != "answer" and self.setup.drafts:
                 if (yield from self.draft()):
                     self.leave()
                     return
@@ -288,16 +305,23 @@ class TagMachine(CallMachine):
         self.thinking = False
         self.blank = True
         self.after_call = False
+        self.passages.clear()
 
     def implicit_end(self) -> None:
         """A call's opener ends thinking."""
         tools = self.setup.tools
+        self.end_of_thought(tools.before if tools else NO_SPACE)
+        self.leave()
+
+    def end_of_thought(self, trail: Space) -> None:
+        """White space at the end of thinking is text but for its framing; alone it is framing."""
         white = self.take_white()
-        text, framing = split_tail(white, tools.before) if tools else (white, "")
+        text, framing = split_tail(white, trail)
+        if len(self.reasoning_parts) == self.thought:
+            text, framing = "", white
         if text:
             self.strand("reasoning", text)
         self.mark("framing", len(framing))
-        self.leave()
 
     # -- drafts ---------------------------------------------------------------
 

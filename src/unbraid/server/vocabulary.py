@@ -8,7 +8,7 @@ from unbraid.check import check_tokenizer
 from unbraid.engines.base import Engine
 from unbraid.errors import TokenizerMismatch, UnbraidError
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
-from unbraid.machine.setup import call_openers, literals
+from unbraid.machine.setup import answer_of, call_openers, literals
 from unbraid.parser import Parser, halves
 from unbraid.syntax import Channels, Lit
 from unbraid.tokens import Tokenizer
@@ -31,6 +31,9 @@ def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
         if tools.section is not None:
             found += [tools.section.open, tools.section.close]
         found += literals(tools.call.parts)
+    answer = answer_of(reasoning, tools)
+    if answer is not None:
+        found += [answer.open, answer.close]
     return list(dict.fromkeys(found))
 
 

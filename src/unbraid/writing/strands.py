@@ -24,6 +24,8 @@ def check_reasoning(pair: Pair, half: Reasoning, text: str, state: PromptState) 
         again = next((one for one in half.open.spellings if text.lstrip(WHITE).startswith(one)), None)
         if again is not None and not state.label:
             raise fail("reasoning", f"begins with {again}, which would be read as the opener again")
+    if not text.strip():
+        raise fail("reasoning", "white space that stands alone is framing")
     lead_comes = state.thinking != "open" or state.lead or state.label
     if lead_comes and half.lead.any and text[0] in (WHITE if state.thinking == "open" else half.lead.chars):
         raise fail("reasoning", "white space at its beginning is framing")
@@ -41,7 +43,7 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
     ``after`` is the framing in front of it; ``end`` is the turn's end and its framing.
     """
     half, tools, compiled = pair.reasoning, pair.tools, pair.setup
-    if (calls or end) and not text.strip():
+    if (calls or end or compiled.answer) and not text.strip():
         raise fail("content", "white space that stands alone is framing")
     if after.any and text[0] in after.chars:
         raise fail("content", "white space at its beginning is framing")
