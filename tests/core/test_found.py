@@ -131,3 +131,11 @@ def test_one_call_a_turn_holds_in_the_grammar() -> None:
     constraint = Parser(*HARMONY, tools=tools, tool_choice="required").constraint()
     assert constraint is not None
     assert "one call of f" in constraint.enforced
+
+
+@pytest.mark.parametrize("name", [" ping ", "\nping", "ping\n"])
+def test_white_space_around_a_name(name: str) -> None:
+    """Every family: white space on both sides of a name is none of it."""
+    text = f"<tool_call>\n<function={name}>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+    calls = Parser(None, "qwen3_coder").parse(text).tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [("ping", '{"a": "1"}')]

@@ -44,6 +44,7 @@ def read_name(m: Reader, part: Name) -> Run:
     name = yield from read_chars(m, part.chars, "a function's name")
     m.take(len(name), "name")
     m.call.name = name
+    yield from m.white_run(WHITE)
 
 
 def read_given(m: Reader, part: Given) -> Run:
