@@ -226,7 +226,7 @@ def _level(switch: Switch) -> dict[str, Any] | None:
 def _tools_data(half: Tools | Channels) -> dict[str, Any]:
     if isinstance(half, Channels):
         return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
-                "anchored": False, "enforced": dict(ENFORCED)}  # fmt: skip
+                "anchored": False, "atomic": False, "enforced": dict(ENFORCED)}  # fmt: skip
     markers = [_marker(one, "inside a call") for one in literals(half.call.parts)]
     openers = call_openers(half.call)
     for marker in markers:
@@ -248,6 +248,7 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
         "ids": f"written by the model: {written[0].pattern}" if written else half.ids,
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
+        "atomic": half.call.atomic,
         "framing": {
             part: _space(getattr(half, part)) for part in ("before", "before_bare", "between", "after", "end")
         },
@@ -444,6 +445,10 @@ def _route_line(route: dict[str, Any]) -> str:
 def _call_lines(half: dict[str, Any]) -> list[str]:
     most = half["calls_per_turn"]
     lines = [f"- Ids: {half['ids']}.", f"- Calls in one turn: {most or 'any number'}."]
+    if half["atomic"]:
+        lines.append(
+            "- Calls count only as a whole: closed, of declared tools, each key once; else all is content."
+        )
     if half["anchored"]:
         lines.append("- A call needs no marker: it begins a line, and its name is a declared tool's.")
     return lines

@@ -338,11 +338,15 @@ class Calls:
     """How one call is written: its parts in order, the first a marker (or an anchored start).
 
     ``anchor``: a format without a marker begins a call only at the start of a
-    line, and only for a declared tool.
+    line, and only for a declared tool. ``atomic``: a call, or a section where there
+    is one, counts only as a whole, when it is closed, calls declared tools and has no key twice;
+    otherwise it is content. ``needs_required``: nor may a required key be missing then.
     """
 
     parts: tuple[Part, ...]
     anchor: bool = False
+    atomic: bool = False
+    needs_required: bool = False
 
 
 @dataclass(frozen=True)

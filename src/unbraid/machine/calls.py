@@ -36,7 +36,7 @@ from unbraid.syntax import (
     Ws,
 )
 
-__all__ = ["CallMachine", "split_tail"]
+__all__ = ["CallMachine", "Outcome", "split_tail"]
 
 Outcome = Generator[None, None, str]
 
@@ -194,7 +194,8 @@ class CallMachine(Recovery):
         while True:
             marker = yield from (self.noise() if tools.section.noise else self.next_marker())
             if marker is None:
-                outcome = self.section_left(read) if self.i < len(self.buf) else self.section_cut(read)
+                text = not tools.section.noise and self.i < len(self.buf)
+                outcome = self.section_left(read) if text else self.section_cut(read)
                 break
             if marker in tools.section.close.spellings:
                 outcome = self.section_closed(marker, read)

@@ -7,8 +7,9 @@ from typing import Literal
 
 from unbraid.events import ContentDelta, Event, ReasoningDelta
 from unbraid.machine.answers import AnswerMachine
+from unbraid.machine.aside import Aside
 from unbraid.machine.calls import split_tail
-from unbraid.machine.core import Call, Run
+from unbraid.machine.core import Run
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.syntax import MAX_WHITE, NO_SPACE, WHITE, Space
 
@@ -17,7 +18,7 @@ __all__ = ["TagMachine"]
 Found = Generator[None, None, str | None]
 
 
-class TagMachine(AnswerMachine):
+class TagMachine(AnswerMachine, Aside):
     """Reads one output of a tag format."""
 
     def run(self) -> Run:
@@ -40,9 +41,9 @@ class TagMachine(AnswerMachine):
                 yield from self.label_and_lead(True)
                 yield from self.region()
             elif kind == "section":
-                yield from self.section(self.take_white())
+                yield from self.unit(self.section, self.take_white())
             elif kind == "call":
-                yield from self.attempt(self.take_white())
+                yield from self.unit(self.attempt, self.take_white())
                 while self.after_call and self.blank and (yield from self.echo()):
                     pass
                 if self.after_call and self.blank:
@@ -356,8 +357,7 @@ class TagMachine(AnswerMachine):
             yield
         self.drafting = False
         if real:
-            self.out = self.ready + self.out
-            self.ready = []
+            self.keep()
             return True
         text = white + self.undo(start, undo)
         body = text.rstrip()
@@ -365,30 +365,6 @@ class TagMachine(AnswerMachine):
         if body:
             self.strand("reasoning", body)
         return False
-
-    def set_aside(self) -> tuple[int, tuple[int, ...]]:
-        """From here on results are held until it is known whether they count.
-
-        Returns the place, and how far the results go.
-        """
-        self.spread()
-        undo = self.before_draft = self.snapshot()
-        self.ready, self.out = self.out, []
-        self.drafting = True
-        self.draft_text = [self.buf[self.i :]]
-        return self.at(), undo
-
-    def undo(self, start: int, snapshot: tuple[int, ...]) -> str:
-        """Forget the results since ``snapshot``; the text that was consumed since ``start``."""
-        self.drafting = False
-        self.trial = None
-        self.call = Call()
-        self.white = []
-        self.pos = snapshot[0]
-        for results, length in zip(self.results(), snapshot[1:], strict=True):
-            del results[length:]
-        self.out, self.ready = self.ready, []
-        return "".join(self.draft_text)[: self.at() - start]
 
     def echo(self) -> Generator[None, None, bool]:
         """Behind a call, its body once more with another closer: it is dropped. Anything else is text."""
@@ -430,15 +406,15 @@ class TagMachine(AnswerMachine):
 
     def draft_calls(self, white: str) -> Generator[None, None, bool]:
         """Read a run of calls; True when the output ended by itself behind it."""
-        assert self.setup.tools is not None
+        tools = self.setup.tools
+        assert tools is not None
         while True:
-            if self.setup.tools.section:
-                outcome = yield from self.section(white)
-            else:
-                outcome = yield from self.attempt(white)
+            before = self.snapshot()
+            outcome = yield from (self.section if tools.section else self.attempt)(white)
             if outcome == "cut":
-                return self.call.announced and self.finish_reason != "length"
-            if outcome != "read":
+                whole = self.call.announced and not tools.call.atomic
+                return whole and self.finish_reason != "length"
+            if outcome != "read" or (tools.call.atomic and not self.sound(before)):
                 return False
             white = ""
             while True:

@@ -64,8 +64,14 @@ def _check_call(pair: Pair, call: ToolCall, path: str) -> None:
     if not call.complete:
         raise fail(path, "the call is incomplete")
     tools = pair.tools
-    if tools and tools.call.anchor and pair.offered is not None and call.name not in pair.offered:
-        raise fail(f"{path}.name", "a format without markers calls only declared tools")
+    declared = tools is not None and (tools.call.anchor or tools.call.atomic)
+    if declared and pair.offered is not None and call.name not in pair.offered:
+        raise fail(f"{path}.name", "the format calls only declared tools")
+    if tools and tools.call.needs_required:
+        text = check_object(call.arguments, f"{path}.arguments", repeated=False)
+        missing = pair.typer(call.name).required.difference(key for key, _ in members(text))
+        for key in sorted(missing):
+            raise fail(f"{path}.arguments.{key}", "a required key is missing")
 
 
 def written_parts(parts: tuple[Part, ...]) -> list[Part]:
