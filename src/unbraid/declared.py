@@ -104,13 +104,15 @@ def _pattern(field: str, pattern: str) -> None:
 def _reasoning(half: Reasoning) -> None:
     _literals("Reasoning", half, ("open", "close"))
     _spaces("Reasoning", half, ("lead", "trail", "after", "before", "end"))
-    _texts("Reasoning", half, ("ends_at", "turns", "dropped", "models"))
+    _texts("Reasoning", half, ("ends_at", "turns", "dropped", "ignored", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
     _answer("Reasoning.answer", half.answer)
     if not isinstance(half.switch, Switch):
         _refuse("Reasoning.switch", "a Switch", half.switch)
     _texts("Reasoning.switch", half.switch, ("names", "off_words", "on_words"))
+    if not isinstance(half.answer_if, str):
+        _refuse("Reasoning.answer_if", "a variable's name", half.answer_if)
     if set(half.open.spellings) & set(half.close.spellings):
         _refuse("Reasoning.close", "another marker than Reasoning.open", half.close)
 

@@ -77,6 +77,7 @@ _EXAMPLE_TOOLS = [
     }
 ]
 TURN_END = "turn end"
+IGNORED = "in no strand"
 _WHERE = {
     "before": "in front of it",
     "before_bare": "in front of it, without content",
@@ -169,7 +170,7 @@ def _marker(one: Lit, role: str) -> dict[str, Any]:
         "text": one.text,
         "role": role,
         "spellings": list(one.spellings),
-        "special": None if role == TURN_END else one.special,
+        "special": None if role in (TURN_END, IGNORED) else one.special,
         "optional": one.optional,
     }
 
@@ -202,7 +203,8 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "sglang": sglang_names_of("reasoning", half),
         "models": list(half.models),
         "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
-                    *_answer_markers(half), *(_marker(Lit((one,)), TURN_END) for one in half.dropped)],
+                    *_answer_markers(half), *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+                    *(_marker(Lit((one,)), IGNORED) for one in half.ignored)],
         "label": half.label,
         "opened_by": half.opened_by,
         "switch": {"names": list(switch.names), "null": "on" if by_null else "off"} if switch.names else None,
@@ -211,6 +213,8 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "reopens": half.reopens,
         "ends_early": {"tools_inside": half.tools_inside, "ends_at": list(half.ends_at)},
         "prompt_when_off": half.empty_when_off,
+        "answer_if": half.answer_if,
+        "escaped_newlines": half.escaped_newlines,
         "framing": {part: _space(getattr(half, part))
                     for part in ("before", "lead", "trail", "after", "end")},
         "cut_policy": dict(CUT),
@@ -429,6 +433,13 @@ def _thinking_lines(half: dict[str, Any]) -> list[str]:
     lines.append(f"- In open thinking {INSIDE[ends['tools_inside']]} ({ends['tools_inside']}).{early}")
     if half.get("label"):
         lines.append(f"- Behind the opener stands the label {_code(half['label'])}.")
+    if half.get("answer_if"):
+        lines.append(
+            f"- With {_code(half['answer_if'])} true, thinking that no content and no call follows is the "
+            "content; it is held until that is known."
+        )
+    if half.get("escaped_newlines"):
+        lines.append("- Line breaks may be written as escapes; code and formulas keep them.")
     if half.get("prompt_when_off"):
         lines.append(f"- Turned off, the prompt ends with {_code(half['prompt_when_off'])}.")
     return lines + [_route_line(route) for route in half.get("routes", ())]
@@ -473,6 +484,8 @@ def _limits(reasoning: Reasoning | Channels | None, tools: Tools | Channels | No
             "A name with white space or `<`.",
         ]
     lines = ["Content that holds a call's opener, thinking's opener or a turn's end."]
+    if reasoning and reasoning.escaped_newlines:
+        lines.append("Thinking and content that hold a line break's escape outside code and formulas.")
     if reasoning:
         lines.append(f"Thinking that holds {_code(reasoning.close.text)} or a turn's end.")
         if reasoning.tools_inside != "text":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
+from unbraid.answers import AnswerStream
 from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine, begins_thinking
@@ -14,6 +15,7 @@ from unbraid.machine.setup import answer_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
+from unbraid.newlines import NewlineStream
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import functions, picked
@@ -245,6 +247,11 @@ class Parser:
             answer = answer_of(self._reasoning, self._tools)
             by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
             machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id, answer))
+        half = self._reasoning
+        if half is not None and half.answer_if and self._kwargs.get(half.answer_if) is True:
+            machine = AnswerStream(machine)
+        if half is not None and half.escaped_newlines:
+            machine = NewlineStream(machine)
         if self._arguments == "complete":
             machine = CompleteStream(machine)
         if not self._include_reasoning or not self._spans:
@@ -368,7 +375,11 @@ def _markers(reasoning: Reasoning | None, tools: Tools | None, channels: Channel
         found += [channels.start, channels.channel, channels.constrain, channels.body, *channels.ends]
         found.append(Lit(channels.dropped, special=True))
     if reasoning:
-        found += [reasoning.open, reasoning.close, Lit((*reasoning.ends_at, *reasoning.dropped))]
+        found += [
+            reasoning.open,
+            reasoning.close,
+            Lit((*reasoning.ends_at, *reasoning.dropped, *reasoning.ignored)),
+        ]
     answer = answer_of(reasoning, tools)
     if answer:
         found += [answer.open, answer.close]

@@ -498,8 +498,13 @@ class Reasoning:
     ``text``). ``ends_at`` are the family's own call openers, which end thinking
     even when no tools half is named. ``turns`` begin the assistant's turn in a prompt,
     ``dropped`` are turn ends: never content, never arguments.
+    ``ignored`` are tokens in no strand that end nothing.
     ``empty_when_off`` is what a template writes into the prompt when thinking is off.
     ``answer``: the markers around content, said in both halves.
+    ``answer_if`` is a variable: when it is true, thinking that no content and no call
+    follows is the content, and it is held until that is known. ``escaped_newlines``:
+    the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
+    and content, outside code and formulas (see ``unbraid.newlines``).
     """
 
     open: Lit
@@ -517,8 +522,11 @@ class Reasoning:
     switch: Switch = Switch()
     turns: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     empty_when_off: str = ""
     answer: Answer | None = None
+    answer_if: str = ""
+    escaped_newlines: bool = False
     models: tuple[str, ...] = ()
 
 

@@ -165,6 +165,7 @@ def tokens_of(pair: Pair) -> tuple[str, ...]:
     for half in pair.halves:
         walk(half)
         found += half.dropped
+        found += getattr(half, "ignored", ())
     return tuple(dict.fromkeys(found))
 
 
@@ -177,6 +178,9 @@ FOREIGN = (
     "<|channel|>",
     "<|im_end|>",
     "```",
+    "\\n",
+    "\\r\\n",
+    "`$\\",
 )
 JSON_ATOMS = (
     "{", "}", "[", "]", '"', ":", ",", "{}", "[]", '{"a": 1}', '{"a": "x", "b": [1, {"c": null}]}', '"a"',
@@ -460,6 +464,8 @@ def requests(draw: st.DrawFn, pair: Pair) -> dict[str, Any]:
     names = pair.thinking.switch.names if pair.thinking else ()
     if names and draw(st.booleans()):
         options["chat_template_kwargs"] = {names[0]: draw(st.booleans())}
+    if pair.thinking and pair.thinking.answer_if and draw(st.booleans()):
+        options.setdefault("chat_template_kwargs", {})[pair.thinking.answer_if] = True
     rare = draw(st.integers(0, 15))
     if rare == 1:
         options["parallel_tool_calls"] = False

@@ -10,7 +10,7 @@ REASONING = Reasoning(
     opened_by="either",
     tools_inside="draft",
     ends_at=("<iquest_tool_call>",),
-    switch=Switch(("thinking", "enable_thinking"), default=True),
+    switch=Switch(("thinking", "enable_thinking"), default=True, null_unset=True),
     turns=("<|iquest_assistant|>",),
     dropped=ENDS,
     empty_when_off="</think>",

@@ -15,5 +15,6 @@ REASONING = Reasoning(
     turns=("<|im_start|>",),
     dropped=("<|im_end|>",),
     empty_when_off="<think></think>",
+    answer_if="force_nonempty_content",
     models=("Nemotron 3 Nano", "Nemotron 3 Super", "Nemotron 3 Ultra", "Nemotron 3.5 Lightning"),
 )

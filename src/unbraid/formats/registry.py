@@ -86,6 +86,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "lfm2_thinking": ("unbraid.formats.lfm2", "REASONING"),
     "ling3": ("unbraid.formats.ling3", "REASONING"),
     "mimo": ("unbraid.formats.mimo", "REASONING"),
+    "minicpmv": ("unbraid.formats.minicpmv", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
     "nemotron_v3": ("unbraid.formats.nemotron_v3", "REASONING"),
     "olmo3": ("unbraid.formats.olmo3", "REASONING"),

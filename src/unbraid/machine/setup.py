@@ -153,7 +153,12 @@ def setup(
     if policy == "draft" and (ends or tools is None):
         policy = "end"
     dropped = tuple(
-        dict.fromkeys((*(tools.dropped if tools else ()), *(reasoning.dropped if reasoning else ())))
+        dict.fromkeys(
+            (
+                *(tools.dropped if tools else ()),
+                *((*reasoning.dropped, *reasoning.ignored) if reasoning else ()),
+            )
+        )
     )
     kinds = dict.fromkeys(dropped, "dropped")
     inside: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from unbraid.newlines import recovered
 from unbraid.prompts import PromptState
 from unbraid.syntax import WHITE, Reasoning, Space
 from unbraid.writing.pair import Pair, fail
@@ -31,6 +32,7 @@ def check_reasoning(pair: Pair, half: Reasoning, text: str, state: PromptState) 
         raise fail("reasoning", "white space at its beginning is framing")
     if half.trail.any and text[-1] in half.trail.chars:
         raise fail("reasoning", "white space at its end is framing")
+    _check_newlines(half, "reasoning", text)
     marker = _holds(text, half.trail.text + half.close.text, pair.setup.thinking.markers)
     if marker is not None:
         raise fail("reasoning", f"holds {marker}, which may end thinking")
@@ -51,6 +53,7 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
         raise fail("content", "white space in front of a call is framing")
     if not calls and compiled.end.any and text[-1] in compiled.end.chars:
         raise fail("content", "white space at the turn's end is framing")
+    _check_newlines(half, "content", text)
     opens = half.open.spellings if half else ()
     if not block and text.lstrip(WHITE).startswith(opens):
         raise fail("content", "begins as thinking does")
@@ -60,6 +63,12 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
         raise fail("content", f"holds the marker {marker}")
     if compiled.anchored:
         _check_lines(pair, text, calls)
+
+
+def _check_newlines(half: Reasoning | None, path: str, text: str) -> None:
+    """An escaped line break that would be read as a line break."""
+    if half is not None and half.escaped_newlines and recovered(text) != text:
+        raise fail(path, "holds an escaped line break, which would be read as a line break")
 
 
 def _check_lines(pair: Pair, text: str, calls: str) -> None:
