@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from unbraid.cli.formats import page
 from unbraid.formats import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,3 +137,8 @@ def test_every_page_is_linked() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_formats_is_what_the_command_prints() -> None:
+    """A changed page means: ``unbraid formats --markdown > docs/formats.md``."""
+    assert (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines() == list(page())

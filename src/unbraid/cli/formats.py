@@ -23,11 +23,16 @@ def add_parser(commands: Any) -> None:
         "or every model family with its usual pair.",
     )
     parser.add_argument("--presets", action="store_true", help="the model families that --format takes")
-    parser.add_argument("--json", action="store_true", help="everything, as JSON")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="everything, as JSON")
+    output.add_argument("--markdown", action="store_true", help="families and names as a page of tables")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if args.markdown:
+        print("\n".join(page()))
+        return 0
     if args.presets:
         return _presets(args.json)
     names = sorted({*tool_names(), *reasoning_names()})
@@ -39,6 +44,35 @@ def run(args: argparse.Namespace) -> int:
         for line in _lines(name, half):
             print(line)
     return 0
+
+
+def page() -> Iterator[str]:
+    """The lines of a page: every family with its pair, every name with its models."""
+    yield from ("# Formats", "", "Made by `unbraid formats --markdown`.", "", "## Model families", "")
+    yield from _table("`format=`", "models", "reasoning parser", "tool parser", "thinks by default")
+    for name in preset_names():
+        family = preset(name)
+        half = describe(family.reasoning)["reasoning"] if family.reasoning else None
+        default = half and half["default"]
+        if family.switch:
+            default = "on" if family.switch.default else "off"
+        yield _row(f"`{name}`", ", ".join(family.models), family.reasoning, family.tools, default)
+    for kind, names in (("reasoning", reasoning_names()), ("tools", tool_names())):
+        parser = "Reasoning parsers" if kind == "reasoning" else "Tool parsers"
+        yield from ("", f"## {parser}", "")
+        yield from _table("name", "the same format", "SGLang's names", "models")
+        for name in names:
+            half = describe(name)[kind]
+            same = ", ".join(sorted(set(half["names"]) - {name}))
+            yield _row(f"`{name}`", same, ", ".join(sorted(half["sglang"])), ", ".join(half["models"]))
+
+
+def _table(*columns: str) -> tuple[str, str]:
+    return _row(*columns), "|" + "---|" * len(columns)
+
+
+def _row(*cells: str | None) -> str:
+    return f"| {' | '.join(cell or '' for cell in cells)} |"
 
 
 def _presets(as_json: bool) -> int:
