@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from unbraid.cli.formats import page
+from unbraid.cli import formats
 from unbraid.formats import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,4 +141,4 @@ def test_every_page_is_linked() -> None:
 
 def test_the_page_of_formats_is_what_the_command_prints() -> None:
     """A changed page means: ``unbraid formats --markdown > docs/formats.md``."""
-    assert (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines() == list(page())
+    assert (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines() == list(formats.page())
