@@ -260,7 +260,7 @@ def _all_halves(kind: str | None = None) -> Iterator[tuple[str, Half]]:
 def _markers(half: Half) -> list[Lit]:
     """The markers of a half, turn ends left out."""
     if isinstance(half, Channels):
-        return [half.start, half.channel, half.constrain, half.body, *half.ends]
+        return list(half.frames)
     answer = [half.answer.open, half.answer.close] if half.answer else []
     if isinstance(half, Reasoning):
         return [half.open, half.close, *answer]

@@ -26,6 +26,7 @@ from unbraid.syntax import (
     Part,
     PythonCalls,
     Reasoning,
+    Route,
     Section,
     Space,
     Switch,
@@ -48,8 +49,29 @@ def check_declaration(half: Reasoning | Tools | Channels) -> None:
     elif isinstance(half, Reasoning):
         _reasoning(half)
     else:
-        _literals("Channels", half, ("start", "channel", "constrain", "body"))
-        _all("Channels.ends", half.ends, Lit)
+        _channels(half)
+
+
+def _channels(half: Channels) -> None:
+    _literals("Channels", half, ("start",))
+    _literals("Channels", half, (one for one in ("channel", "constrain", "body") if getattr(half, one)))
+    _all("Channels.ends", half.ends, Lit)
+    _texts("Channels", half, ("dropped", "models"))
+    _all("Channels.routes", half.routes, Route, least=1)
+    for n, route in enumerate(half.routes):
+        here = f"Channels.routes[{n}]"
+        _one_of(f"{here}.strand", route.strand, ("reasoning", "content", "call", "dropped"))
+        _texts(here, route, ("ends", "to"))
+        if route.body is None and half.body is None:
+            _refuse(f"{here}.body", "a marker, where Channels.body is none", route.body)
+        if route.body is not None:
+            _literal(f"{here}.body", route.body)
+        if route.calls is not None:
+            _tools(route.calls, f"{here}.calls", marked=False)
+        elif route.strand == "call" and not any("{name}" in one for one in route.to):
+            _refuse(f"{here}.to", "a recipient with {name}, unless the body has calls of its own", route.to)
+    if not any(route.strand == "content" and route.write is not None for route in half.routes):
+        _refuse("Channels.routes", "routes of which one writes content", half.routes)
 
 
 def _refuse(field: str, wanted: str, found: object) -> NoReturn:
@@ -117,24 +139,24 @@ def _reasoning(half: Reasoning) -> None:
         _refuse("Reasoning.close", "another marker than Reasoning.open", half.close)
 
 
-def _tools(half: Tools) -> None:
+def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     parts = getattr(half.call, "parts", None)
-    _parts("Tools.call.parts", parts)
+    _parts(f"{owner}.call.parts", parts)
     assert isinstance(parts, tuple)
-    if not (isinstance(parts[0], Lit) or half.call.anchor):
-        _refuse("Tools.call.parts[0]", "a marker, unless the call is anchored", parts[0])
+    if marked and not (isinstance(parts[0], Lit) or half.call.anchor):
+        _refuse(f"{owner}.call.parts[0]", "a marker, unless the call is anchored", parts[0])
     if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in flat(parts)):
-        _refuse("Tools.call.parts", "parts that hold the function's name", parts)
+        _refuse(f"{owner}.call.parts", "parts that hold the function's name", parts)
     if not any(isinstance(one, ARGUMENTS) for one in flat(parts)):
-        _refuse("Tools.call.parts", "parts that hold the arguments", parts)
+        _refuse(f"{owner}.call.parts", "parts that hold the arguments", parts)
     if half.section is not None:
         if not isinstance(half.section, Section):
-            _refuse("Tools.section", "a Section", half.section)
-        _literals("Tools.section", half.section, ("open", "close"))
-    _spaces("Tools", half, ("before", "between", "after", "before_bare", "end"))
-    _answer("Tools.answer", half.answer)
-    _texts("Tools", half, ("recover", "dropped", "models"))
-    _one_of("Tools.ids", half.ids, ("random", "nine"))
+            _refuse(f"{owner}.section", "a Section", half.section)
+        _literals(f"{owner}.section", half.section, ("open", "close"))
+    _spaces(owner, half, ("before", "between", "after", "before_bare", "end"))
+    _answer(f"{owner}.answer", half.answer)
+    _texts(owner, half, ("recover", "dropped", "models"))
+    _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
 
 
 def _answer(field: str, answer: object) -> None:

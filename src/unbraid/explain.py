@@ -268,19 +268,35 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
         "models": list(half.models),
         "markers": [
             _marker(half.start, "begins a message"),
-            _marker(half.channel, "a channel follows"),
-            _marker(half.constrain, "a content type follows"),
-            _marker(half.body, "the body follows"),
+            *([_marker(half.channel, "a channel follows")] if half.channel else []),
+            *([_marker(half.constrain, "a content type follows")] if half.constrain else []),
+            *(_marker(one, "the body follows") for one in half.bodies),
             *(_marker(one, "ends a body") for one in half.ends),
+            *(_marker(one, "inside a call") for one in _inner_markers(half)),
             *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
         ],
         "routes": [
-            {"recipient": one.to, "channel": one.channel, "strand": one.strand, "ends": list(one.ends)}
+            {
+                "recipient": " or ".join(one.to) or None,
+                "channel": one.channel,
+                "marker": one.body.text if one.body else None,
+                "strand": one.strand,
+                "ends": list(one.ends),
+            }
             for one in half.routes
         ],
         "framing": {},
         "cut_policy": dict(CUT),
     }
+
+
+def _inner_markers(half: Channels) -> list[Lit]:
+    """The markers of calls that stand in a body with a markup of their own."""
+    found: list[Lit] = []
+    for calls in (one.calls for one in half.routes if one.calls is not None):
+        found += [calls.section.open, calls.section.close] if calls.section else []
+        found += literals(calls.call.parts)
+    return found
 
 
 # ---------------------------------------------------------------- the grammar
@@ -369,25 +385,42 @@ def _grammar(reasoning: Reasoning | Channels | None, tools: Tools | Channels | N
         steps += [*_framing(reasoning.lead), "TEXT", *_framing(reasoning.trail), _lit(reasoning.close)]
         lines.append(f"thinking = {' , '.join([*steps, *_framing(reasoning.after)])} ;")
     if isinstance(tools, Tools):
-        between = " , ".join([*_framing(tools.between), "call"])
-        calls = f"call , {{ {between} }}"
-        if tools.section:
-            calls = f"{_lit(tools.section.open)} , {calls} , {_lit(tools.section.close)}"
-        lines.append(f"calls    = {' , '.join([*_framing(tools.before), calls, *_framing(tools.after)])} ;")
-        lines.append(f"call     = {_sequence(tools.call.parts)} ;")
+        lines += _call_grammar(tools)
     return [*lines, '(* "x"~ : written as x, any white space is read; ws: any white space *)']
+
+
+def _call_grammar(tools: Tools) -> list[str]:
+    between = " , ".join([*_framing(tools.between), "call"])
+    calls = f"call , {{ {between} }}"
+    if tools.section:
+        calls = f"{_lit(tools.section.open)} , {calls} , {_lit(tools.section.close)}"
+    return [
+        f"calls    = {' , '.join([*_framing(tools.before), calls, *_framing(tools.after)])} ;",
+        f"call     = {_sequence(tools.call.parts)} ;",
+    ]
 
 
 def _channel_grammar(half: Channels) -> list[str]:
     ends = " | ".join(_text(one.text) for one in half.ends)
-    return [
-        f"output  = header , body , {{ {_text(half.start.text)} , {_text(half.role)} , header , body }} ;",
-        "header  = { channel | recipient | type } ;",
-        f"channel = {_text(half.channel.text)} , NAME ;",
-        f"recipient = {_text(half.to)} , NAME ;",
-        f'type    = " " , [ {_text(half.constrain.text)} ] , NAME ;',
-        f"body    = {_text(half.body.text)} , TEXT , ( {ends} | END_OF_OUTPUT ) ;",
+    role = f" , {_text(half.role)}" if half.role else ""
+    parts = {
+        "channel": f"{_text(half.channel.text)} , NAME" if half.channel else "",
+        "recipient": f"{_text(half.to)} , NAME" if half.to else "NAME" if half.to == "" else "",
+        "type": f'" " , [ {_text(half.constrain.text)} ] , NAME' if half.constrain else "",
+    }
+    said = {name: text for name, text in parts.items() if text}
+    lines = [
+        f"output  = header , body , {{ {_text(half.start.text)}{role} , header , body }} ;",
+        f"header  = {{ {' | '.join(said) or 'NAME'} }} ;",
+        *(f"{name} = {text} ;" for name, text in said.items()),
     ]
+    bodies = " | ".join(_text(one.text) for one in half.bodies)
+    bodies = f"( {bodies} )" if len(half.bodies) > 1 else bodies
+    calls = next((one.calls for one in half.routes if one.calls is not None), None)
+    inside = "( TEXT | calls )" if calls else "TEXT"
+    end = f"( {ends} | END_OF_OUTPUT )" if ends else ""
+    lines.append(f"body    = {' , '.join(filter(None, (bodies, inside, end)))} ;")
+    return lines + (_call_grammar(calls) if calls else [])
 
 
 # ---------------------------------------------------------------- the page
@@ -478,10 +511,12 @@ def _framing_lines(halves: list[dict[str, Any]]) -> list[str]:
 
 def _limits(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
     if isinstance(reasoning, Channels):
+        most = reasoning.calls_per_turn
         return [
             "Text that holds one of the markers.",
-            f"More than {reasoning.calls_per_turn} call in one turn.",
-            "A name with white space or `<`.",
+            *([f"More than {most} call in one turn."] if most is not None else []),
+            "A name with white space, `<` or `>`.",
+            *(line for one in reasoning.routes if one.calls is not None for line in _call_limits(one.calls)),
         ]
     lines = ["Content that holds a call's opener, thinking's opener or a turn's end."]
     if reasoning and reasoning.escaped_newlines:
@@ -543,7 +578,8 @@ def _escaped(text: str) -> str:
 def _diagram(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
     lines = ["stateDiagram-v2"]
     if isinstance(reasoning, Channels):
-        lines += ["    [*] --> Header", f"    Header --> Body : {_escaped(reasoning.body.text)}"]
+        lines += ["    [*] --> Header"]
+        lines += [f"    Header --> Body : {_escaped(one.text)}" for one in reasoning.bodies]
         lines += [f"    Body --> Between : {_escaped(one.text)}" for one in reasoning.ends]
         return [*lines, f"    Between --> Header : {_escaped(reasoning.start.text)}", "    Body --> [*]"]
     opened = reasoning.opened_by if reasoning else "output"

@@ -17,8 +17,9 @@ from typing import Any, Literal
 
 from unbraid import validate
 from unbraid.machine.alignment import Alignment
-from unbraid.machine.channels import ChannelMachine, header_prefix, scanners
+from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.core import Run
+from unbraid.machine.frames import frame_of, place_in
 from unbraid.machine.headers import Header, parse_header, route_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
@@ -116,8 +117,7 @@ class Gate:
     def _spellings(self) -> tuple[list[str], list[str], list[str]]:
         """The texts that end thinking, that begin it, and the calls' openers that end it."""
         if self._channels is not None:
-            body = self._channels.body.text
-            return [body], [], []
+            return [one.text for one in self._channels.bodies], [], []
         reasoning = self._reasoning
         if reasoning is None:
             return [], [], []
@@ -138,14 +138,13 @@ class Gate:
 
     def _know_channels(self, channels: Channels) -> None:
         """The ids of a channel format's markers; a body ends only at one of them."""
-        parts = (channels.start, channels.channel, channels.constrain, channels.body, *channels.ends)
-        texts = (*(text for one in parts for text in one.spellings), *channels.dropped)
+        texts = (*(text for one in channels.frames for text in one.spellings), *channels.dropped)
         ids = {one: self._tokenizer.token_id(one) for one in texts}
         known = {one: token_id for one, token_id in ids.items() if token_id is not None}
         self._state = State(tokenizer=self._tokenizer, markers=known)
         begins = [
             max((one for one in known if marker.startswith(one)), key=len, default=None)
-            for marker in scanners(channels)[1].markers
+            for marker in frame_of(channels).body.markers
         ]
         self._all_by_id = None not in begins
         self._by_id = {known[one] for one in begins if one is not None}
@@ -181,10 +180,12 @@ class Gate:
     @staticmethod
     def _begin_channels(channels: Channels, prompt: str | None) -> Carry:
         """The prompt may have written a part of a header, or have begun a body."""
-        header, body, _ = header_prefix(channels, prompt).partition(channels.body.text)
-        if not body:
-            return Carry("first", prompt=prompt, header=header)
-        route = route_of(channels, parse_header(channels, header, frozenset()))[0]
+        place = place_in(channels, prompt)
+        if place.body is None:
+            return Carry("first", prompt=prompt, header=place.header)
+        if place.ended:
+            return Carry("between", prompt=prompt)
+        route = route_of(channels, parse_header(channels, place.header, frozenset(), place.body))[0]
         if route.strand != "reasoning":
             return Carry("over", prompt=prompt)
         return Carry("body", prompt=prompt, route=channels.routes.index(route))
@@ -444,7 +445,7 @@ class _Messages(ChannelMachine):
             yield from self.read_message(first=True)
         else:
             if self.phase == "body":
-                yield from self.text_body("reasoning", self.body_scan, self.channels.routes[self.route])
+                yield from self.text_body("reasoning", self.frame.body, self.channels.routes[self.route])
             if self.phase != "header":
                 yield from self.between()
         while self.i < len(self.buf) or not self.eof:
@@ -469,6 +470,15 @@ class _Messages(ChannelMachine):
             yield from super().body(header, held)
             return
         self.end(self.at(), not held)
+        yield from self.rest_of_output()
+
+    def unframed(self, calls: bool) -> Run:
+        """Text or calls without a header are no thinking."""
+        self.end(self.at(), True)
+        yield from self.rest_of_output()
+
+    def rest_of_output(self) -> Run:
+        """What follows the end is not looked at."""
         while not self.eof:
             yield
         self.i = len(self.buf)

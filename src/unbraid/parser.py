@@ -10,7 +10,8 @@ from unbraid import validate
 from unbraid.answers import AnswerStream
 from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
-from unbraid.machine.channels import ChannelMachine, begins_thinking
+from unbraid.machine.channels import ChannelMachine
+from unbraid.machine.frames import begins_thinking
 from unbraid.machine.setup import answer_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
@@ -372,8 +373,9 @@ def _markers(reasoning: Reasoning | None, tools: Tools | None, channels: Channel
     """Every marker of a pair, turn ends included."""
     found: list[Lit] = []
     if channels:
-        found += [channels.start, channels.channel, channels.constrain, channels.body, *channels.ends]
-        found.append(Lit(channels.dropped, special=True))
+        found += [*channels.frames, Lit(channels.dropped, special=True)]
+        for half in (one.calls for one in channels.routes if one.calls is not None):
+            found += _markers(None, half, None)
     if reasoning:
         found += [
             reasoning.open,

@@ -49,7 +49,7 @@ def write(
     pair = make_pair(reasoning_parser, tool_parser, tools)
     state = start_state(thinking, pair.reasoning)
     if pair.channels is not None:
-        return write_channels(pair, pair.channels, message, state, end)
+        return write_channels(pair, pair.channels, message, state, history_calls, end)
     return _write_tags(pair, message, state, history_calls, end)
 
 

@@ -29,7 +29,7 @@ from unbraid.constrain.tree import (
 from unbraid.constrain.typed import Typed
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
-from unbraid.machine.setup import literals, setup
+from unbraid.machine.setup import Setup, literals, setup
 from unbraid.syntax import (
     MAX_NAME,
     NAME_CHARS,
@@ -51,7 +51,7 @@ from unbraid.syntax import (
     Ws,
 )
 
-__all__ = ["Limits", "Thinking", "build", "marker_maker"]
+__all__ = ["Limits", "MarkerMaker", "Thinking", "body_of_calls", "build", "marker_maker"]
 
 Thinking = Literal["open", "output", "optional", "off", "closed"]
 MarkerMaker = Callable[[str], Marker]
@@ -93,6 +93,21 @@ def build(
     return Grammar(root, builder.values.rules)
 
 
+def body_of_calls(
+    tools: Tools,
+    demand: Demand,
+    limits: Limits,
+    marker: MarkerMaker,
+    around: Setup,
+    rules: dict[str, Node],
+) -> Node:
+    """The calls that are the body of a message; ``around`` reads them, shared parts go into ``rules``."""
+    builder = _Builder(None, tools, demand, limits, marker, around)
+    builder.values.rules = rules
+    opener, rest = builder.calls()
+    return seq(opener, rest)
+
+
 class _Builder:
     def __init__(
         self,
@@ -101,13 +116,14 @@ class _Builder:
         demand: Demand,
         limits: Limits,
         marker: MarkerMaker,
+        around: Setup | None = None,
     ) -> None:
         self.reasoning = reasoning
         self.tools = tools if demand.mode != "none" else None
         self.demand = demand
         self.limits = limits
         self.marker = marker
-        self.setup = setup(reasoning, self.tools, True)
+        self.setup = around or setup(reasoning, self.tools, True)
         self.anchored = self.setup.anchored
         self.white = Space(limits.max_white)
         self.gap = Space(min(limits.max_white, 64))

@@ -1,15 +1,18 @@
-"""The grammar of channel formats: messages with headers, one of them the call or the answer."""
+"""The grammar of channel formats: messages with headers, the last ones calls or the answer."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from unbraid.constrain.build import Limits, MarkerMaker, Thinking
+from unbraid.constrain.build import Limits, MarkerMaker, Thinking, body_of_calls
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
-from unbraid.constrain.tree import Grammar, Node, Run, Space, Text, alt, json_node, maybe, seq
+from unbraid.constrain.tree import Grammar, Node, Repeat, Run, Space, Text, alt, json_node, maybe, seq
 from unbraid.errors import Unsupported
-from unbraid.syntax import MAX_NAME, NAME_CHARS, Channels, Lit, Route
+from unbraid.machine.frames import frame_of
+from unbraid.machine.headers import RECIPIENT, written_route
+from unbraid.syntax import MAX_NAME, Channels, Lit, Route, Tools
 
 __all__ = ["build_channels"]
 
@@ -18,7 +21,9 @@ def build_channels(
     channels: Channels, demand: Demand, thinking: Thinking, limits: Limits, marker: MarkerMaker
 ) -> Grammar:
     """The grammar of a channel format's output, behind a prompt that began the first message."""
-    return Grammar(_Builder(channels, demand, limits, marker).output(thinking), {})
+    builder = _Builder(channels, demand, limits, marker)
+    root = builder.output(thinking)
+    return Grammar(root, builder.rules)
 
 
 class _Builder:
@@ -27,17 +32,18 @@ class _Builder:
         self.demand = demand
         self.limits = limits
         self.marker = marker
-        frames = (channels.start, channels.channel, channels.constrain, channels.body, *channels.ends)
+        self.rules: dict[str, Node] = {}
+        frames = (one for one in channels.frames if one.special or one == channels.start)
         spellings = [spelling for one in frames for spelling in one.spellings]
         self.forbidden = tuple(sorted({*spellings, *channels.dropped}))
+        self.literal = tuple(one for one in self.forbidden if marker(one).token_id is None)
 
-    def route(self, strand: str, channel: str | None = None) -> Route:
-        """The first route of a strand, in a channel if one is named."""
-        return next(
-            one
-            for one in self.channels.routes
-            if one.strand == strand and channel in (None, one.write.get("channel"))
-        )
+    def route(self, strand: str, *, last: bool = False) -> Route:
+        """The written route of a strand."""
+        route = written_route(self.channels, strand, last=last)
+        if route is None:
+            raise Unsupported(f"the format has no message of {strand}", param="reasoning_parser")
+        return route
 
     def part(self, one: Lit) -> Node:
         return self.marker(one.text)
@@ -49,37 +55,54 @@ class _Builder:
         body = self.body()
         if thinking in ("off", "closed"):
             return body
-        inside = seq(self.text(self.route("reasoning")), self.next_message())
+        route = self.route("reasoning")
+        inside = seq(self.text(route), self.next_message())
         if thinking == "open":
             return seq(inside, body)
-        block = seq(self.header(self.route("reasoning")), inside)
+        block = seq(self.header(route), inside)
         return seq(block if thinking == "output" else maybe(block), body)
 
     def body(self) -> Node:
-        """The message behind thinking."""
+        """The messages behind thinking."""
         demand = self.demand
-        final = self.route("content", "final")
+        final = self.route("content", last=True)
         options: list[Node] = []
         if demand.mode != "none":
-            preamble = self.route("content", "commentary")
+            preamble = self.route("content")
             before = maybe(seq(self.header(preamble), self.text(preamble), self.next_message()))
-            call = alt(self.call(tool) for tool in demand.tools)
-            options.append(seq(before, call))
+            options.append(seq(before, self.calls()))
         if demand.schema is not None:
-            typed = maybe(seq(maybe(Text(" ")), self.part(self.channels.constrain), Text("json")))
-            schema = json_node(answer(demand.schema, self.limits.max_string))
-            head = seq(self.part(self.channels.channel), Text("final"), typed, self.part(self.channels.body))
-            options.append(seq(head, schema, Space(self.limits.max_white), self.end(final)))
+            schema = answer(demand.schema, self.limits.max_string)
+            head = self.header(final, self.typed("json") if self.channels.constrain else None)
+            value = json_node(schema, self.literal)
+            options.append(seq(head, value, Space(self.limits.max_white), self.end(final)))
         elif demand.mode == "auto":
             ends = [self.text(final, end) for end in final.ends]
             options.append(seq(self.header(final), alt([Run(self.forbidden), *ends])))
         return alt(options)
 
-    def header(self, route: Route) -> Node:
-        """A header with nothing but its channel."""
-        return seq(
-            self.part(self.channels.channel), Text(route.write["channel"]), self.part(self.channels.body)
-        )
+    def header(self, route: Route, typed: Node | None = None) -> Node:
+        """The header of a message to nobody in particular, and the marker of its body."""
+        fields = route.write or {}
+        items = [self.channel(fields["channel"])] if "channel" in fields else []
+        items += [Text((self.channels.to or "") + fields["to"])] if "to" in fields else []
+        return seq(*items, *([maybe(typed)] if typed else []), self.body_marker(route))
+
+    def channel(self, name: str) -> Node:
+        """A channel's name behind its marker."""
+        assert self.channels.channel is not None
+        return seq(self.part(self.channels.channel), Text(name))
+
+    def body_marker(self, route: Route) -> Node:
+        """What ends a header."""
+        body = route.body or self.channels.body
+        assert body is not None
+        return self.part(body)
+
+    def typed(self, kind: str) -> Node:
+        """A content type behind its marker."""
+        assert self.channels.constrain is not None
+        return seq(maybe(Text(" ")), self.part(self.channels.constrain), maybe(Text(" ")), Text(kind))
 
     def text(self, route: Route, end: str | None = None) -> Node:
         """The text of a message and its end."""
@@ -95,24 +118,48 @@ class _Builder:
 
     # -- calls ----------------------------------------------------------------
 
-    def call(self, tool: Tool) -> Node:
-        """One call: the recipient behind the channel, or before it as older models write."""
+    def calls(self) -> Node:
+        """The messages of calls, as many as a turn may hold."""
         route = self.route("call")
-        if len(tool.name) > MAX_NAME or not re.fullmatch(f"{NAME_CHARS}+", tool.name):
+        inside = route.calls.calls_per_turn if route.calls else 1
+        if route.calls is None:
+            message = alt(self.named(route, tool) for tool in self.demand.tools)
+        elif any("{name}" in one for one in route.to):
+            message = alt(self.marked(route, route.calls, (tool,)) for tool in self.demand.tools)
+        else:
+            message = self.marked(route, route.calls, self.demand.tools)
+        most = 1 if inside is None else self.demand.most // inside
+        if most < 2:
+            return seq(message, self.end(route))
+        more = seq(self.marker(route.ends[-1]), self.next_message(), message)
+        return seq(message, Repeat(more, 0, most - 1), self.end(route))
+
+    def recipient(self, route: Route, tool: Tool) -> Text:
+        """The recipient that names a tool."""
+        if len(tool.name) > MAX_NAME or not re.fullmatch(f"{RECIPIENT}+", tool.name):
             raise Unsupported(
                 f"the format can't carry the function name {tool.name!r}", param=f"{tool.param}.name"
             )
-        assert route.to is not None
-        to = Text(self.channels.to + route.to.replace("{name}", tool.name))
-        channel = seq(self.part(self.channels.channel), Text(route.write["channel"]))
-        kind = route.write["type"]
-        constrained = seq(maybe(Text(" ")), self.part(self.channels.constrain), Text(kind))
+        pattern = next(one for one in route.to if "{name}" in one)
+        return Text((self.channels.to or "") + pattern.replace("{name}", tool.name))
+
+    def named(self, route: Route, tool: Tool) -> Node:
+        """A call whose header names the function: behind the channel, or before it as older models write."""
+        fields = route.write or {}
+        head: Node = self.recipient(route, tool)
+        if "channel" in fields:
+            channel = self.channel(fields["channel"])
+            head = alt([seq(channel, head), seq(head, channel)])
+        if "type" in fields:
+            head = seq(head, alt([self.typed(fields["type"]), Text(" " + fields["type"]), Text("")]))
         schema = arguments(tool.parameters, tool.strict, self.limits.max_string, tool.param)
-        return seq(
-            alt([seq(channel, to), seq(to, channel)]),
-            alt([constrained, Text(" " + kind)]),
-            self.part(self.channels.body),
-            json_node(schema),
-            Space(self.limits.max_white),
-            self.end(route),
-        )
+        return seq(head, self.body_marker(route), json_node(schema), Space(self.limits.max_white))
+
+    def marked(self, route: Route, calls: Tools, tools: tuple[Tool, ...]) -> Node:
+        """A message of calls with a markup of their own."""
+        demand = replace(self.demand, tools=tools, most=calls.calls_per_turn or self.demand.most)
+        around = frame_of(self.channels).calls
+        body = body_of_calls(calls, demand, self.limits, self.marker, around, self.rules)
+        named = any("{name}" in one for one in route.to)
+        head: Node = self.recipient(route, tools[0]) if named else Text("")
+        return seq(head, self.body_marker(route), body)

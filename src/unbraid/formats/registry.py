@@ -46,6 +46,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "granite-20b-fc": ("unbraid.formats.granite", "TOOLS_20B"),
     "granite4": ("unbraid.formats.granite", "TOOLS_4"),
     "hermes": ("unbraid.formats.hermes", "TOOLS"),
+    "inkling": ("unbraid.formats.inkling", "INKLING"),
     "internlm": ("unbraid.formats.internlm", "TOOLS"),
     "iquest_q1": ("unbraid.formats.iquest_q1", "TOOLS"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "TOOLS"),
@@ -56,6 +57,8 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "longcat": ("unbraid.formats.hermes", "LONGCAT"),
     "mimo": ("unbraid.formats.mimo", "TOOLS"),
     "mistral": ("unbraid.formats.mistral", "TOOLS"),
+    "muse": ("unbraid.formats.muse", "SPARK"),
+    "muse_glimmer": ("unbraid.formats.muse", "GLIMMER"),
     "olmo3": ("unbraid.formats.olmo3", "TOOLS"),
     "openai": ("unbraid.formats.harmony", "HARMONY"),
     "plamo3": ("unbraid.formats.plamo3", "TOOLS"),
@@ -64,6 +67,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "pythonic": ("unbraid.formats.llama", "PYTHONIC"),
     "qwen3_coder": ("unbraid.formats.qwen3", "CODER"),
     "seed_oss": ("unbraid.formats.seed_oss", "TOOLS"),
+    "solar_open": ("unbraid.formats.solar_open", "SOLAR_OPEN"),
     "spark25": ("unbraid.formats.spark25", "TOOLS"),
     "step3p5": ("unbraid.formats.step3p5", "TOOLS"),
 }
@@ -80,6 +84,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "granite": ("unbraid.formats.granite", "REASONING"),
     "granite_thinking_parser": ("unbraid.formats.granite", "THINKING_42"),
     "holo2": ("unbraid.formats.holo2", "REASONING"),
+    "inkling": ("unbraid.formats.inkling", "INKLING"),
     "iquest_q1": ("unbraid.formats.iquest_q1", "REASONING"),
     "kimi": ("unbraid.formats.kimi", "REASONING"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "REASONING"),
@@ -88,6 +93,8 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "mimo": ("unbraid.formats.mimo", "REASONING"),
     "minicpmv": ("unbraid.formats.minicpmv", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
+    "muse": ("unbraid.formats.muse", "SPARK"),
+    "muse_glimmer": ("unbraid.formats.muse", "GLIMMER"),
     "nemotron_v3": ("unbraid.formats.nemotron_v3", "REASONING"),
     "olmo3": ("unbraid.formats.olmo3", "REASONING"),
     "openai_gptoss": ("unbraid.formats.harmony", "HARMONY"),
@@ -97,6 +104,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "qwen3": ("unbraid.formats.qwen3", "REASONING"),
     "qwen3_thinking": ("unbraid.formats.qwen3", "ALWAYS"),
     "seed_oss": ("unbraid.formats.seed_oss", "REASONING"),
+    "solar_open": ("unbraid.formats.solar_open", "SOLAR_OPEN"),
     "spark25": ("unbraid.formats.spark25", "REASONING"),
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
@@ -104,11 +112,13 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
 TOOL_ALIASES: dict[str, str] = {
     "interns1": "internlm",
     "lfm2_thinking": "lfm2",
+    "musespark1x": "muse",
     "qwen3_json": "hermes",
     "qwen3_xml": "qwen3_coder",
     "step5": "step3p5",
 }
 REASONING_ALIASES: dict[str, str] = {
+    "musespark1x": "muse",
     "step5": "step3p5",
 }
 

@@ -197,8 +197,8 @@ class CallMachine(Recovery):
                 text = not tools.section.noise and self.i < len(self.buf)
                 outcome = self.section_left(read) if text else self.section_cut(read)
                 break
-            if marker in tools.section.close.spellings:
-                outcome = self.section_closed(marker, read)
+            if marker not in self.setup.call_openers:
+                outcome = self.section_closed(marker if marker in tools.section.close.spellings else "", read)
                 break
             outcome = yield from self.call_in_section()
             read += outcome in ("read", "broken")

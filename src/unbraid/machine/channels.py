@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from unbraid.codecs.json_text import read_json
 from unbraid.events import ContentDelta, ReasoningDelta
 from unbraid.machine.calls import CallMachine
 from unbraid.machine.core import Broken, Call, Cut, Refuted, Run
-from unbraid.machine.headers import Header, parse_header, route_of
-from unbraid.machine.markers import Scanner, scanner
-from unbraid.machine.setup import setup
+from unbraid.machine.frames import frame_of, place_in
+from unbraid.machine.headers import RECIPIENT, Header, parse_header, plain_route, route_of
+from unbraid.machine.markers import Scanner
 from unbraid.machine.state import State
-from unbraid.syntax import WHITE, Channels, Json, Route
+from unbraid.syntax import MAX_NAME, WHITE, Channels, Json, Route
 
-__all__ = ["ChannelMachine", "begins_thinking"]
+__all__ = ["ChannelMachine"]
 
 MAX_HEADER = 512
 MAX_KNOWN = 64
-
-_SCANNERS: dict[int, tuple[Channels, Scanner, Scanner]] = {}
+WORD = re.compile(f"{RECIPIENT}{{0,{MAX_NAME}}}")
 
 
 class ChannelMachine(CallMachine):
@@ -41,36 +41,37 @@ class ChannelMachine(CallMachine):
         self.channels = channels
         self.reads_reasoning = reasoning
         self.reads_calls = calls and state.tools != {}
-        self.prefix = header_prefix(channels, prompt)
-        self.header_scan, self.body_scan = scanners(channels)
-        self.headers: dict[str, Header] = {}
-        super().__init__(state, setup(None, None, False))
+        self.place = place_in(channels, prompt)
+        self.prefix = self.place.header
+        self.frame = frame_of(channels)
+        self.headers: dict[tuple[str, str | None], Header] = {}
+        super().__init__(state, self.frame.calls)
 
     def openers(self) -> tuple[str, ...]:
-        """What ends a body."""
-        return (*(one.text for one in self.channels.ends), self.channels.start.text)
+        """What ends a body, or begins another call in it."""
+        ends = (*(one.text for one in self.channels.ends), self.channels.start.text)
+        return ends if self.setup.tools is None else (*super().openers(), *ends)
 
     # -- messages -------------------------------------------------------------
 
     def run(self) -> Run:
         """The whole output, message by message."""
-        body = self.channels.body.text
-        if body in self.prefix:
-            header = self.parsed(self.prefix.partition(body)[0])
-            yield from self.body(header, [])
-            yield from self.between()
-        else:
+        if self.place.body is None:
             yield from self.read_message(first=True)
+        else:
+            if not self.place.ended:
+                yield from self.body(self.parsed(self.prefix, self.place.body), [])
+            yield from self.between()
         while self.i < len(self.buf) or not self.eof:
             yield from self.read_message(first=False)
 
-    def parsed(self, text: str) -> Header:
+    def parsed(self, text: str, body: str | None = None) -> Header:
         """What a header says; most are the same ones again."""
-        header = self.headers.get(text)
+        header = self.headers.get((text, body))
         if header is None:
-            header = parse_header(self.channels, text, self.tool_names())
+            header = parse_header(self.channels, text, self.tool_names(), body)
             if len(self.headers) < MAX_KNOWN:
-                self.headers[text] = header
+                self.headers[text, body] = header
         return header
 
     def tool_names(self) -> frozenset[str]:
@@ -80,31 +81,39 @@ class ChannelMachine(CallMachine):
     def read_message(self, first: bool) -> Run:
         """Read one header and its body, and what stands behind it."""
         held: list[str] = []
-        ended = yield from self.header(held, first)
-        text = "".join(held)
-        if ended == "refuted":
-            yield from self.body(Header(), [])
-        elif ended == self.channels.body.text:
-            prefix = f"{self.prefix} " if first else ""
-            header = self.parsed(prefix + text)
-            yield from self.body(header, [*held, ended])
+        begins = (yield from self.begins_with(held)) if first else "header"
+        if begins != "header":
+            self.put_back("".join(held))
+            yield from self.unframed(begins == "call")
         else:
-            self.header_only(text, ended, first)
-            if ended == "too long":
-                yield from self.body(Header(), [])
+            ended = yield from self.header(held)
+            text = "".join(held)
+            prefix = f"{self.prefix} " if first else ""
+            if ended in self.frame.bodies:
+                yield from self.body(self.parsed(prefix + text, ended), [*held, ended])
+            else:
+                self.header_only(text, ended, prefix)
+                if ended == "too long":
+                    yield from self.unframed(False)
         yield from self.between()
 
-    def header(self, held: list[str], first: bool) -> Generator[None, None, str]:
-        """Hold a header's text; returns the marker behind it, ``refuted``, or "" at the end of the output."""
-        if first and (yield from self.is_plain_text(held)):
-            self.put_back("".join(held))
-            return "refuted"
+    def unframed(self, calls: bool) -> Run:
+        """A body without a header: calls that show what they are, or content."""
+        if calls and self.frame.route is not None and self.reads_calls:
+            yield from self.calls_in_body(self.frame.route)
+        else:
+            yield from self.text_body("content", self.frame.body, plain_route(self.channels))
+
+    def header(self, held: list[str]) -> Generator[None, None, str]:
+        """Hold a header's text; returns the marker behind it, or "" at the end of the output."""
         at = self.i
         length = 0
+        scan = self.frame.header
+        start = self.channels.start.text
         while True:
-            found = self.header_scan.search(self.buf, at)
+            found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
-            whole = found is not None and self.header_scan.whole(found, self.eof)
+            whole = found is not None and scan.whole(found, self.eof)
             counts = self.is_marker(found.group(), stop) if found is not None and whole else None
             if counts is False or (found is not None and not counts and self.eof):
                 at = stop + 1
@@ -118,12 +127,12 @@ class ChannelMachine(CallMachine):
                 return "too long"
             if counts and found is not None:
                 marker = found.group()
-                if marker == self.channels.start.text:
+                if marker == start:
                     held.append(marker)
                     self.i += len(marker)
                     at = self.i
                     continue
-                if marker == self.channels.body.text:
+                if marker in self.frame.bodies:
                     self.i += len(marker)
                 return marker
             if self.eof:
@@ -131,45 +140,62 @@ class ChannelMachine(CallMachine):
             yield
             at = self.i
 
-    def is_plain_text(self, held: list[str]) -> Generator[None, None, bool]:
-        """Whether the output begins with text that can be no header; white space before it is held."""
-        starts = [*self.header_markers()]
-        role = self.channels.role
+    def begins_with(self, held: list[str]) -> Generator[None, None, str]:
+        """What the output begins with: ``header``, ``call`` or ``text``; white space before it is held."""
+        channels, frame = self.channels, self.frame
+        role = channels.role
         if self.prefix and not self.prefix.endswith(role):
-            return False
-        to = self.channels.to.strip(WHITE)
-        again = [role + one for one in (*self.header_markers(), self.channels.to)]
-        starts += again if self.prefix else [role]
+            return "header"
+        to = (channels.to or "").strip(WHITE)
+        starts = [*frame.starts, *(one.text for one in channels.ends), *channels.dropped]
+        starts += [to] if to else []
+        if role:
+            begin = [role + one for one in (*frame.starts, channels.to) if one]
+            starts += begin if self.prefix else [role]
         while True:
             text = self.buf[self.i :]
             rest = text.lstrip(WHITE)
             held.append(text[: len(text) - len(rest)])
             self.i += len(text) - len(rest)
-            options = [*starts, to, *(one.text for one in self.channels.ends), *self.channels.dropped]
-            if any(rest.startswith(one) for one in options):
-                return False
-            if self.eof or not any(one.startswith(rest) for one in options):
-                return bool(rest) or not self.eof
+            if rest.startswith(frame.openers):
+                return "call"
+            if rest.startswith(tuple(starts)) or self.is_word(rest):
+                return "header"
+            waits = any(one.startswith(rest) for one in (*starts, *frame.openers)) or self.may_be_word(rest)
+            if self.eof or not waits:
+                return "text" if rest or not self.eof else "header"
             yield
 
-    def header_markers(self) -> tuple[str, ...]:
-        """The markers that stand in a header, and the one behind it."""
-        channels = self.channels
-        return (channels.start.text, channels.channel.text, channels.constrain.text, channels.body.text)
+    def is_word(self, text: str) -> bool:
+        """Whether a header that is one word stands here."""
+        return self.one_word() and text[self.word_end(text) :].startswith(self.frame.bodies)
 
-    def header_only(self, text: str, ended: str, first: bool) -> None:
+    def may_be_word(self, text: str) -> bool:
+        """Whether a header that is one word may still come."""
+        tail = text[self.word_end(text) :]
+        return self.one_word() and any(one.startswith(tail) for one in self.frame.bodies)
+
+    def one_word(self) -> bool:
+        """Whether a header may be a bare word."""
+        return not self.channels.to and not self.channels.role
+
+    def word_end(self, text: str) -> int:
+        """Where the word ends with which a text begins."""
+        found = WORD.match(text)
+        return found.end() if found else 0
+
+    def header_only(self, text: str, ended: str, prefix: str) -> None:
         """A header without a body: its words are markup, what is no header word is content."""
-        prefix = self.prefix if first else ""
         header = self.parsed(prefix + text)
         if ended == "too long" or (header.rest and not text.endswith(header.rest)):
             rest = text
         else:
             rest = header.rest
-        if not ended and any(one.startswith(rest) for one in self.header_markers()):
+        if not ended and any(one.startswith(rest) for one in self.frame.starts):
             rest = ""
         self.mark("markup", len(text) - len(rest))
         if rest.strip():
-            self.note("not_a_header", self.pos, self.pos + len(rest), self.channels.body.text)
+            self.note("not_a_header", self.pos, self.pos + len(rest), self.frame.bodies[0])
             self.content(rest)
             self.mark("content", len(rest))
         else:
@@ -177,13 +203,33 @@ class ChannelMachine(CallMachine):
 
     def between(self) -> Run:
         """Behind a body: skip to the next message. Text there is in no strand."""
-        scan = scanner((self.channels.start.text, self.channels.channel.text))
-        text, marker = yield from self.collect(scan, self.is_marker)
-        if marker is None:
-            text += self.remainder()
-        if text.strip():
-            self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
-        self.mark("noise" if text.strip() else "framing", len(text))
+        while True:
+            text, marker = yield from self.collect(self.frame.between, self.begins_message)
+            if marker is None:
+                text += self.remainder()
+            if text.strip():
+                self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
+            self.mark("noise" if text.strip() else "framing", len(text))
+            if marker not in self.channels.dropped:
+                return
+            self.take(len(marker or ""), "markup")
+
+    def begins_message(self, marker: str, at: int) -> bool | None:
+        """Whether a marker at ``buf[at]`` begins a message; None while that is open."""
+        if marker not in self.frame.proved:
+            return self.is_marker(self.frame.firsts[marker], at)
+        found = self.frame.whole.match(self.buf, at)
+        if found is not None:
+            name = found[1]
+            body = found.end(1)
+            return self.names_recipient(name) and self.is_marker(self.buf[body : found.end()], body)
+        return None if not self.eof and self.frame.cut.match(self.buf, at) else False
+
+    def names_recipient(self, name: str) -> bool:
+        """Whether a header of ordinary text may name this one: a declared tool, or who a route names."""
+        if self.channels.start.special or self.state.tools is None or name in self.state.tools:
+            return True
+        return any(name in route.to for route in self.channels.routes)
 
     # -- bodies ---------------------------------------------------------------
 
@@ -195,16 +241,19 @@ class ChannelMachine(CallMachine):
             strand = "content"
         if strand == "reasoning" and not self.reads_reasoning:
             strand = "content"
-        if strand == "call" and name is not None:
+        if strand == "call" and route.calls is None and name is not None:
             yield from self.call_body(route, name, held)
             return
         self.mark("markup", sum(map(len, held)))
+        if strand == "call":
+            yield from self.calls_in_body(route)
+            return
         self.thinking = strand == "reasoning"
-        yield from self.text_body(strand, self.body_scan, route)
+        yield from self.text_body(strand, self.frame.body, route)
         self.thinking = False
 
-    def text_body(self, strand: str, scan: Scanner, route: Route) -> Run:
-        """Give out a body's text up to its end."""
+    def text_body(self, strand: str, scan: Scanner, route: Route) -> Generator[None, None, str]:
+        """Give out a body's text up to its end, or to a call's opener, which is returned."""
         white = ""
         blank = strand == "content"
         at = self.i
@@ -231,10 +280,10 @@ class ChannelMachine(CallMachine):
                 if found.group() in self.channels.dropped:
                     at = self.i
                     continue
-                return
+                return found.group() if found.group() in self.frame.openers else ""
             if self.eof:
                 self.mark("framing", len(white))
-                return
+                return ""
             if not blank:
                 self.body_lane(strand, scan)
             yield
@@ -259,19 +308,14 @@ class ChannelMachine(CallMachine):
 
     def ends_body(self, marker: str, at: int, route: Route) -> bool | None:
         """Whether a marker ends the body: another route's end does so only as a token or at the very end."""
-        own = marker in route.ends or marker in self.channels.dropped
-        first = next(
-            (
-                one.text
-                for one in (self.channels.start, self.channels.channel, *self.channels.ends)
-                if marker.startswith(one.text)
-            ),
-            marker,
-        )
-        counts = self.is_marker(first, at)
-        if not counts or own or first != marker:
+        if marker in self.frame.restarts:
+            return self.begins_message(marker, at)
+        counts = self.is_marker(marker, at)
+        if not counts or marker in route.ends or marker in self.channels.dropped:
             return counts
-        if self.alignment is not None and first in self.state.markers:
+        if marker in self.frame.openers:
+            return True
+        if self.alignment is not None and marker in self.state.markers:
             return True
         if at + len(marker) < len(self.buf):
             return False
@@ -279,7 +323,7 @@ class ChannelMachine(CallMachine):
 
     def end_of_body(self, marker: str) -> None:
         """Consume an end marker; a restart stays for the next header."""
-        if marker in self.channels.dropped or any(marker == one.text for one in self.channels.ends):
+        if marker in self.channels.dropped or marker in self.frame.ends:
             self.take(len(marker), "markup")
 
     # -- calls ----------------------------------------------------------------
@@ -320,32 +364,44 @@ class ChannelMachine(CallMachine):
         text = "".join(text for _, text in trial[head:])
         self.note(why.code, self.pos, self.pos + len(text), why.expected)
         self.put_back(text)
-        yield from self.text_body("content", self.body_scan, route)
+        yield from self.text_body("content", self.frame.body, route)
+
+    def calls_in_body(self, route: Route) -> Run:
+        """Read a body of calls that have a markup of their own; other text in it is content."""
+        if not self.frame.openers:
+            yield from self.white_run(WHITE)
+            outcome = yield from self.attempt("")
+            if outcome in ("read", "broken"):
+                yield from self.skip_body(route, "noise")
+            elif outcome == "refuted":
+                self.unhold()
+                yield from self.text_body("content", self.frame.body, route)
+            return
+        while True:
+            if not (yield from self.text_body("content", self.frame.inside, route)):
+                return
+            if self.setup.tools is not None and self.setup.tools.section:
+                outcome = yield from self.section("")
+            else:
+                outcome = yield from self.attempt("")
+            if outcome == "cut":
+                return
+            self.unhold()
+
+    def unhold(self) -> None:
+        """White space behind refuted text is to be read again."""
+        self.put_back("".join(self.white))
+        self.white = []
 
     def skip_body(self, route: Route, kind: str) -> Run:
         """Consume what stands between a call's end and its message's."""
-        scan = self.body_scan
-        text, marker = yield from self.collect(scan, lambda one, at: self.ends_body(one, at, route))
+        text, marker = yield from self.collect(
+            self.frame.body, lambda one, at: self.ends_body(one, at, route)
+        )
         if marker is None:
             text += self.remainder()
         self.mark(kind if text.strip() else "framing", len(text))
         self.end_of_body(marker or "")
-
-
-def header_prefix(channels: Channels, prompt: str | None) -> str:
-    """What the prompt wrote of the header (or body) that the output goes on with."""
-    start = channels.start.text
-    if prompt is None or start not in prompt:
-        return channels.role
-    return prompt.rpartition(start)[2]
-
-
-def begins_thinking(channels: Channels, prompt: str | None) -> bool:
-    """Whether the prompt leaves a body of thinking open."""
-    head, body, text = header_prefix(channels, prompt).partition(channels.body.text)
-    if not body or any(one.text in text for one in channels.ends):
-        return False
-    return route_of(channels, parse_header(channels, head, frozenset()))[0].strand == "reasoning"
 
 
 def header_pieces(text: str, name: str) -> list[tuple[str, str]]:
@@ -356,23 +412,3 @@ def header_pieces(text: str, name: str) -> list[tuple[str, str]]:
     return [
         (kind, piece) for kind, piece in (("markup", before), ("name", name), ("markup", behind)) if piece
     ]
-
-
-def scanners(channels: Channels) -> tuple[Scanner, Scanner]:
-    """The markers behind a header, and those that may end a body, compiled once.
-
-    A body ends at its own ends, at the others, and at the next message without an end.
-    """
-    known = _SCANNERS.get(id(channels))
-    if known is None or known[0] is not channels:
-        ends = tuple(one.text for one in channels.ends)
-        start = channels.start.text + channels.role
-        names = {one.channel for one in channels.routes if one.channel} | {
-            one.write["channel"] for one in channels.routes if "channel" in one.write
-        }
-        restarts = [start + channels.channel.text, start + channels.to, start + channels.body.text]
-        restarts += [f"{channels.channel.text}{name}{channels.body.text}" for name in sorted(names)]
-        header = scanner((channels.start.text, channels.body.text, *ends, *channels.dropped))
-        body = scanner((*ends, *channels.dropped, *restarts))
-        known = _SCANNERS[id(channels)] = (channels, header, body)
-    return known[1:]

@@ -141,10 +141,13 @@ def setup(
     ends: bool,
     by_id: frozenset[str] = frozenset(),
     answer: Answer | None = None,
+    around: tuple[str, ...] = (),
 ) -> Setup:
-    """Compile a pair. ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id.
+    """Compile a pair.
 
-    ``answer`` are the markers around content, those of a half that is there by default.
+    ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id;
+    ``answer``: the markers around content, those of a half that is there by default;
+    ``around``: what ends the message in whose body the calls stand.
     """
     answer = answer or answer_of(reasoning, tools)
     openers = call_openers(tools.call) if tools else ()
@@ -157,6 +160,7 @@ def setup(
             (
                 *(tools.dropped if tools else ()),
                 *((*reasoning.dropped, *reasoning.ignored) if reasoning else ()),
+                *around,
             )
         )
     )
@@ -165,7 +169,7 @@ def setup(
     if tools:
         kinds |= dict.fromkeys(starts, "section" if tools.section else "call")
         if tools.section:
-            inside = [*openers, *tools.section.close.spellings]
+            inside = [*openers, *tools.section.close.spellings, *around]
             if tools.section.bare:
                 kinds |= dict.fromkeys(openers, "call")
                 kinds |= dict.fromkeys(tools.section.close.spellings, "end")
@@ -219,7 +223,7 @@ def setup(
         drafts=policy == "draft",
         answer=answer,
         behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
-        recover=scanner(_recovery(tools)) if tools else scanner(()),
+        recover=scanner((*_recovery(tools), *around)) if tools else scanner(()),
     )
 
 

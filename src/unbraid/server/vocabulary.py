@@ -8,6 +8,7 @@ from unbraid.check import check_tokenizer
 from unbraid.engines.base import Engine
 from unbraid.errors import TokenizerMismatch, UnbraidError
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
+from unbraid.machine.frames import frame_of
 from unbraid.machine.setup import answer_of, call_openers, literals
 from unbraid.parser import Parser, halves
 from unbraid.syntax import Channels, Lit
@@ -24,7 +25,7 @@ def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
     reasoning, tools, channels = halves(reasoning_parser, tool_parser)
     found: list[Lit] = []
     if channels is not None:
-        found += [channels.start, channels.channel, channels.constrain, channels.body, *channels.ends]
+        found += channels.frames
     if reasoning is not None:
         found += [reasoning.open, reasoning.close]
     if tools is not None:
@@ -92,7 +93,7 @@ def openers() -> dict[str, tuple[str, ...]]:
         except UnbraidError:
             continue
         if isinstance(half, Channels):
-            texts: tuple[str, ...] = half.channel.spellings
+            texts: tuple[str, ...] = frame_of(half).openers or half.frames[1].spellings
         elif half.section is not None:
             texts = half.section.open.spellings
         else:

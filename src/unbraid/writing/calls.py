@@ -37,20 +37,23 @@ __all__ = ["check_name", "write_calls", "written_parts"]
 _PYTHON_NAME = r"[\w.-]"
 
 
-def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int) -> str:
-    """All calls of a message, in their section if there is one; raises Inexpressible."""
+def write_calls(pair: Pair, calls: Sequence[ToolCall], history_calls: int, *, first: int = 0) -> str:
+    """All calls of a message, in their section if there is one; raises Inexpressible.
+
+    ``first`` is the number of the first call in its message.
+    """
     tools = pair.tools
     assert tools is not None
     if tools.calls_per_turn is not None and len(calls) > tools.calls_per_turn:
         raise fail("tool_calls", f"at most {tools.calls_per_turn} call can be written in one turn")
     for n, call in enumerate(calls):
-        _check_call(pair, call, f"tool_calls[{n}]")
+        _check_call(pair, call, f"tool_calls[{first + n}]")
     written = written_parts(tools.call.parts)
     if any(isinstance(part, (PythonCalls, Envelopes)) for part in written):
-        texts = [_CallWriter(pair, calls, 0, history_calls).sequence(tools.call.parts, ())]
+        texts = [_CallWriter(pair, calls, first, history_calls).sequence(tools.call.parts, ())]
     else:
         texts = [
-            _CallWriter(pair, calls[n : n + 1], n, history_calls).sequence(tools.call.parts, ())
+            _CallWriter(pair, calls[n : n + 1], first + n, history_calls).sequence(tools.call.parts, ())
             for n in range(len(calls))
         ]
     text = tools.between.text.join(texts)
