@@ -167,13 +167,15 @@ class Id:
     """An id that the model writes.
 
     ``pattern`` is the id's text with ``{name}`` and ``{index}``, or a regular
-    expression when ``name`` is False. The prefix before ``{name}`` and the
+    expression when ``name`` is False; ``made`` is then what is written, with ``{index}``,
+    for a call whose own id has another shape. The prefix before ``{name}`` and the
     ``:{index}`` behind it may be missing in output; ``index`` counts on from the
     number of calls in the history.
     """
 
     pattern: str
     name: bool = True
+    made: str = ""
 
 
 @dataclass(frozen=True)

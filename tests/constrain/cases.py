@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support import channels
 from unbraid import Parser
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS
@@ -86,7 +87,10 @@ def markers(reasoning: str | None, tool: str, special: bool | None = None) -> tu
     found: list[Any] = []
     for half in halves(reasoning, tool):
         if isinstance(half, Channels):
-            found += [half.start, half.channel, half.constrain, half.body, *half.ends]
+            found += half.frames
+            for calls in (one.calls for one in half.routes if one.calls is not None):
+                found += literals(calls.call.parts)
+                found += [calls.section.open, calls.section.close] if calls.section else []
         elif isinstance(half, Reasoning):
             found += [half.open, half.close]
         elif half is not None:
@@ -111,9 +115,9 @@ def parser(reasoning: str | None, tool: str, state: str, **options: Any) -> Pars
         elif state == "closed":
             prompt = half.open.text + half.label + half.close.text
     if isinstance(half, Channels):
-        prompt = f"{half.start.text}{half.role}"
+        prompt = channels.begin(half)
         if state == "open":
-            prompt += f"{half.channel.text}analysis{half.body.text}"
+            prompt += channels.head(half, "reasoning")
     return Parser(reasoning, tool, prompt=prompt, constrained=True, **options)
 
 
@@ -123,13 +127,14 @@ def thinking_of(reasoning: str | None, tool: str, state: str, text: str) -> tupl
         return "", text
     half, tools = halves(reasoning, tool)
     if isinstance(half, Channels):
-        head = f"{half.channel.text}analysis{half.body.text}"
+        head = channels.head(half, "reasoning")
         if state != "open":
             if not text.startswith(head):
                 return "", text
             text = text[len(head) :]
-        inside, _, rest = text.partition("<|end|>")
-        return inside, rest.removeprefix(f"{half.start.text}{half.role}")
+        route = channels.route(half, "reasoning")
+        inside, _, rest = text.partition(route.ends[0])
+        return inside, rest.removeprefix(channels.begin(half))
     assert isinstance(half, Reasoning)
     if state != "open":
         stripped = text.lstrip(" \n")

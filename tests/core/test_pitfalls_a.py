@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import Fold, read, read_every_way, strands
+from tests.support import channels
 from tests.support.hostile import (
     CITY,
     REASONING,
@@ -170,7 +171,7 @@ def test_A3_constrained_with_thinking_off(name: str) -> None:
 @pytest.mark.parametrize("beginning", ["", "cut closer"])
 def test_A4_cut_in_thinking(name: str, beginning: str) -> None:
     half = half_of(name)
-    closer = half.ends[0].text if isinstance(half, Channels) else half.close.text
+    closer = channels.end(half, "reasoning") if isinstance(half, Channels) else half.close.text
     text = "I should first" + (closer[:-2] if beginning else "")
     message = read_every_way(Parser(name, prompt=open_prompt(half)), text, "length")
     assert strands(message) == (text, None, [])
@@ -325,12 +326,25 @@ def test_A8_markers_of_several_tokens(pair: Pair, size: int) -> None:
 # -- A9: empty deltas ---------------------------------------------------------------------
 
 
+def headed(half: Channels, strand: str) -> list[str]:
+    """A header, its last marker a piece of its own."""
+    head = channels.head(half, strand)
+    body = (channels.route(half, strand).body or half.body or half.start).text
+    return [head.removesuffix(body), body]
+
+
 @every_reasoning
 def test_A9_delta_that_is_exactly_a_marker(name: str) -> None:
     half = half_of(name)
     if isinstance(half, Channels):
-        pieces = [half.channel.text, "analysis", half.body.text, "r", half.ends[0].text, half.start.text]
-        pieces += ["assistant", half.channel.text, "final", half.body.text, "c", half.ends[1].text]
+        pieces = [
+            *headed(half, "reasoning"),
+            "r",
+            channels.end(half, "reasoning"),
+            half.start.text,
+            half.role,
+        ]
+        pieces += [*headed(half, "content"), "c", channels.end(half, "content")]
     else:
         pieces = [half.open.text, half.label, "", "r", half.close.text, "", "c", ""]
     stream = Parser(name, prompt=turn_prompt(half)).stream()

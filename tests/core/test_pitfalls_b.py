@@ -10,7 +10,18 @@ import json
 import pytest
 
 from tests.laws.reading import read, read_every_way, strands
-from tests.support.hostile import CITY, TOOLS, WEATHER, Pair, native_call, native_calls, tools_of
+from tests.support.hostile import (
+    CITY,
+    TOOLS,
+    WEATHER,
+    Pair,
+    answer,
+    halves,
+    native_call,
+    native_calls,
+    thought,
+    tools_of,
+)
 from unbraid import Parser
 from unbraid.formats import tool_format
 from unbraid.syntax import Channels, PythonCalls, Tools
@@ -51,7 +62,8 @@ def test_B1_wrong_tool_parser_leaves_the_call_as_text(name: str) -> None:
 def test_B3_thinking_without_a_reasoning_parser_is_content(pair: Pair) -> None:
     """Tag formats leave the tags in; a format of channels leaves its frames out."""
     if is_channels(pair):
-        text = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|> Hi"
+        half = halves(pair)[1]
+        text = thought(half, "hm") + answer(half, " Hi")
         assert strands(read_every_way(pair.parser(), text)) == (None, "hm Hi", [])
     else:
         assert strands(read_every_way(pair.parser(), "<think>hm</think>Hi")) == (

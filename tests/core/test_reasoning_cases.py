@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import Fold, read_every_way, strands
+from tests.support import channels
 from tests.support.hostile import REASONING, answer, open_prompt, thought, turn_prompt
 from unbraid import Event, Parser
 from unbraid.formats import reasoning_format
@@ -24,7 +25,7 @@ def half_of(name: str) -> Any:
 
 def opener(half: Any) -> str:
     if isinstance(half, Channels):
-        return f"{half.channel.text}analysis{half.body.text}"
+        return channels.head(half, "reasoning")
     return half.open.text + half.label + half.lead.text
 
 
@@ -180,7 +181,7 @@ def test_all_in_one_delta(name: str) -> None:
 @every
 def test_text_that_looks_like_the_end_is_only_delayed(name: str) -> None:
     half = half_of(name)
-    end = half.ends[0].text if isinstance(half, Channels) else half.close.text
+    end = channels.end(half, "reasoning") if isinstance(half, Channels) else half.close.text
     out = deltas(opened(name), ["a", end[:-1], "b"])
     assert [texts(one) for one in out[:2]] == [[("ReasoningDelta", "a")], []]
     assert texts(out[2]) == [("ReasoningDelta", end[:-1] + "b")]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support import channels
 from tests.support.messages import Turn, any_text, hostile_turns, ordinary_turns
 from unbraid import Inexpressible, InvalidRequest, Message, Parser, ToolCall
 from unbraid.expressible import expressible
@@ -21,7 +22,16 @@ from unbraid.writing.values import same_value
 
 Names = tuple["str | None", "str | None"]
 
-CHANNELS: list[Names] = [("openai_gptoss", "openai"), ("openai_gptoss", None), (None, "openai")]
+BOTH_HALVES: list[Names] = [
+    ("inkling", "inkling"),
+    ("muse", "muse"),
+    ("muse_glimmer", "muse_glimmer"),
+    ("openai_gptoss", "openai"),
+    ("solar_open", "solar_open"),
+]
+CHANNELS: list[Names] = [
+    pair for one, other in BOTH_HALVES for pair in ((one, other), (one, None), (None, other))
+]
 OWN: list[Names] = [
     ("deepseek_r1", "deepseek_v3"),
     ("deepseek_v3", "deepseek_v31"),
@@ -84,9 +94,8 @@ def prompt_of(name: str | None, thinking: str) -> str | None:
     """A prompt that leaves thinking in a state, its framing written."""
     half = reasoning_format(name) if name else None
     if isinstance(half, Channels):
-        return (
-            "<|start|>assistant<|channel|>analysis<|message|>" if thinking == "open" else "<|start|>assistant"
-        )
+        begin = channels.begin(half)
+        return begin + channels.head(half, "reasoning") if thinking == "open" else begin
     if half is None:
         return None
     opener = half.open.text + half.label + half.lead.text
@@ -98,8 +107,8 @@ def possible(names: Names, turn: Turn) -> Message:
     """The part of a message that a pair has strands for."""
     reasoning_name, tool_name = names
     calls = turn.message.tool_calls if tool_name else []
-    if "openai" in names:
-        calls = calls[:1]
+    most = tool_format(tool_name).calls_per_turn if tool_name else None
+    calls = calls[:most] if most is not None else calls
     return Message(turn.message.reasoning if reasoning_name else None, turn.message.content, calls)
 
 
@@ -166,12 +175,13 @@ def test_ordinary_messages_are_expressible(names: Names) -> None:
     assert sum(seen) >= 0.8 * len(seen)
 
 
-JSON_NAMES = [
-    name
-    for name in TOOL_PARSERS
-    if isinstance(half := tool_format(name), Channels)
-    or any(isinstance(part, (Json, Envelope)) for part in written_parts(half.call.parts))
-]
+def writes_json(half: Tools | Channels) -> bool:
+    """Whether arguments are written as JSON."""
+    calls = channels.route(half, "call").calls if isinstance(half, Channels) else half
+    return calls is None or any(isinstance(one, (Json, Envelope)) for one in written_parts(calls.call.parts))
+
+
+JSON_NAMES = [name for name in TOOL_PARSERS if writes_json(tool_format(name))]
 
 
 @pytest.mark.parametrize("name", JSON_NAMES)

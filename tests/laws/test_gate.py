@@ -172,15 +172,18 @@ def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | No
     """Where the spans say that the first body begins that is no thinking."""
     channels = halves(pair)[0]
     ends = [one.text for one in channels.ends]
+    bodies = [one.text for one in channels.bodies]
     begin, first = 0, phase == "first"
     for span in output.spans:
         if span.kind in ("markup", "name"):
             at = span.start
             while at < span.end:
-                marker = output.marker(at, (*ends, channels.body.text))
+                marker = output.marker(at, (*ends, *bodies))
                 at += len(marker or "x")
-                if marker == channels.body.text:
-                    header = parse_header(channels, output.text[begin : at - len(marker)], frozenset())
+                if marker in bodies:
+                    header = parse_header(
+                        channels, output.text[begin : at - len(marker)], frozenset(), marker
+                    )
                     if route_of(channels, header)[0].strand != "reasoning":
                         return at, False
                 if marker:

@@ -37,6 +37,8 @@ from unbraid.syntax import (
     Ws,
 )
 
+from . import channels
+
 Half = Reasoning | Tools | Channels
 Piece = tuple[str, "list[int] | None"]
 
@@ -355,12 +357,11 @@ def _envelope(part: Envelope, name: str, arguments: dict[str, Any], choose: rand
 def write_call(half: Tools | Channels, name: str, arguments: dict[str, Any], choose: random.Random) -> str:
     """One plausible call of a tools half."""
     if isinstance(half, Channels):
-        body = json.dumps(arguments)
-        head = f"{half.start.text}{half.role}" if choose.random() < 0.6 else ""
-        return (
-            f"{head}{half.channel.text}commentary{half.to}functions.{name} {half.constrain.text}json"
-            f"{half.body.text}{body}{choose.choice(half.ends).text}"
-        )
+        calls = channels.route(half, "call").calls
+        body = write_call(calls, name, arguments, choose) if calls else json.dumps(arguments)
+        start = channels.begin(half) if choose.random() < 0.6 else ""
+        ends = [one.text for one in half.ends] or [""]
+        return start + channels.head(half, "call", name) + body + choose.choice(ends)
     call = write_parts(half.call.parts, name, arguments, choose)
     if choose.random() < 0.3:
         call += half.between.text + write_parts(half.call.parts, name, arguments, choose)
@@ -369,12 +370,15 @@ def write_call(half: Tools | Channels, name: str, arguments: dict[str, Any], cho
     return call
 
 
+def has_thinking(half: Channels) -> bool:
+    """Whether a format of channels has thinking at all."""
+    return any(one.strand == "reasoning" for one in half.routes)
+
+
 def write_thinking(half: Reasoning | Channels, choose: random.Random) -> str:
     """One plausible piece of thinking."""
     if isinstance(half, Channels):
-        return (
-            f"{half.channel.text}analysis{half.body.text}plan{half.ends[0].text}{half.start.text}{half.role}"
-        )
+        return thought(half, "plan")
     opener = half.open.text + half.label + half.lead.text if choose.random() < 0.7 else ""
     return f"{opener}plan{half.trail.text}{half.close.text}{half.after.text}"
 
@@ -433,11 +437,12 @@ def prompts(pair: Pair) -> list[str | None]:
     """Ends of prompts that open, close, half write or don't mention thinking."""
     half = pair.thinking
     if half is None:
-        channels = next((one for one in pair.halves if isinstance(one, Channels)), None)
-        if channels is None:
+        both = next((one for one in pair.halves if isinstance(one, Channels)), None)
+        if both is None:
             return [None]
-        start = channels.start.text + channels.role
-        return [None, start, f"{start}{channels.channel.text}analysis{channels.body.text}", "x"]
+        start = channels.begin(both)
+        opened = start + channels.head(both, "reasoning") if has_thinking(both) else start
+        return [None, start, opened, "x"]
     turn = half.turns[0] if half.turns else "\n"
     opened = f"{turn}{half.open.text}{half.label}"
     return [
@@ -640,22 +645,22 @@ def halves(pair: Pair) -> tuple[Any, Any]:
 def open_prompt(half: Reasoning | Channels) -> str:
     """The end of a prompt whose template opens thinking."""
     if isinstance(half, Channels):
-        return f"{half.start.text}{half.role}{half.channel.text}analysis{half.body.text}"
+        return channels.begin(half) + channels.head(half, "reasoning")
     return f"{turn_prompt(half)}{half.open.text}{half.label}{half.lead.text}"
 
 
 def turn_prompt(half: Reasoning | Channels) -> str:
     """The end of a prompt that only begins the turn."""
     if isinstance(half, Channels):
-        return half.start.text + half.role
+        return channels.begin(half)
     return half.turns[0] if half.turns else "\n"
 
 
 def thought(half: Reasoning | Channels, text: str, *, opener: bool = True) -> str:
     """Thinking as the model writes it, up to where its answer begins."""
     if isinstance(half, Channels):
-        opening = f"{half.channel.text}analysis{half.body.text}" if opener else ""
-        return f"{opening}{text}{half.ends[0].text}{half.start.text}{half.role}"
+        opening = channels.head(half, "reasoning") if opener else ""
+        return opening + text + channels.end(half, "reasoning") + channels.begin(half)
     opening = f"{half.open.text}{half.label}{half.lead.text}" if opener else ""
     return f"{opening}{text}{half.trail.text}{half.close.text}{half.after.text}"
 
@@ -663,7 +668,7 @@ def thought(half: Reasoning | Channels, text: str, *, opener: bool = True) -> st
 def answer(half: Any, text: str) -> str:
     """An answer as the model writes it, behind thinking or without."""
     if isinstance(half, Channels):
-        return f"{half.channel.text}final{half.body.text}{text}"
+        return channels.head(half, "content") + text
     return text
 
 
@@ -671,14 +676,14 @@ def native_call(pair: Pair, name: str, arguments: dict[str, Any]) -> str:
     """One call as the model writes it, at the start of its turn or behind thinking."""
     half = halves(pair)[1]
     text = write_call(half, name, arguments, First())
-    return text.removeprefix(half.start.text + half.role) if isinstance(half, Channels) else text
+    return text.removeprefix(channels.begin(half)) if isinstance(half, Channels) else text
 
 
 def native_calls(pair: Pair, *calls: tuple[str, dict[str, Any]]) -> str:
     """Several calls of one turn."""
     half = halves(pair)[1]
     if isinstance(half, Channels):
-        return (half.start.text + half.role).join(native_call(pair, *call) for call in calls)
+        return channels.begin(half).join(native_call(pair, *call) for call in calls)
     listed = next((part for part in half.call.parts if isinstance(part, PythonCalls)), None)
     if listed is not None:
         alone = replace(listed, brackets="never")

@@ -106,7 +106,7 @@ class _Builder:
 
     def text(self, route: Route, end: str | None = None) -> Node:
         """The text of a message and its end."""
-        return Run(self.forbidden, end=self.marker(end or route.ends[0]))
+        return Run(self.forbidden, end=self.marker(end or route.ends[-1]))
 
     def next_message(self) -> Node:
         """What begins a further message."""

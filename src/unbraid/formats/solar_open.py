@@ -19,7 +19,7 @@ SOLAR_OPEN = Channels(
                 call=Calls(
                     (
                         token("<|tool_call:begin|>"),
-                        Id("[A-Za-z0-9_-]+", name=False),
+                        Id("[A-Za-z0-9_-]+", name=False, made="call_{index}"),
                         token("<|tool_call:name|>"),
                         Name(),
                         token("<|tool_call:args|>"),

@@ -266,6 +266,8 @@ class ChannelMachine(CallMachine):
             if ends is False or (found is not None and ends is None and self.eof):
                 at = stop + 1
                 continue
+            if ends and found is not None and found.group() in self.frame.proved:
+                stop += len(found.group()) - len(found.group().lstrip(WHITE))
             text = self.buf[self.i : stop]
             self.i = stop
             if blank and not text.strip():
@@ -367,41 +369,45 @@ class ChannelMachine(CallMachine):
         yield from self.text_body("content", self.frame.body, route)
 
     def calls_in_body(self, route: Route) -> Run:
-        """Read a body of calls that have a markup of their own; other text in it is content."""
-        if not self.frame.openers:
-            yield from self.white_run(WHITE)
-            outcome = yield from self.attempt("")
-            if outcome in ("read", "broken"):
-                yield from self.skip_body(route, "noise")
-            elif outcome == "refuted":
-                self.unhold()
-                yield from self.text_body("content", self.frame.body, route)
-            return
+        """Read a body of calls that have a markup of their own: text in front is content, behind it noise."""
+        assert self.setup.tools is not None
+        openers, whole = self.frame.openers, not self.frame.openers
+        yield from self.white_run(WHITE)
         while True:
-            if not (yield from self.text_body("content", self.frame.inside, route)):
+            if not whole and (yield from self.literal(openers)) is None:
+                if self.is_cut():
+                    self.begin_trial()
+                    self.cut()
+                elif (yield from self.text_body("content", self.frame.inside, route)):
+                    continue
                 return
-            if self.setup.tools is not None and self.setup.tools.section:
-                outcome = yield from self.section("")
-            else:
-                outcome = yield from self.attempt("")
+            outcome = yield from (self.section("") if self.setup.tools.section else self.attempt(""))
             if outcome == "cut":
                 return
-            self.unhold()
+            if outcome in ("read", "broken"):
+                if (yield from self.skip_body(route, "noise")):
+                    continue
+                return
+            self.put_back("".join(self.white))
+            self.white = []
+            if whole:
+                yield from self.text_body("content", self.frame.body, route)
+                return
 
-    def unhold(self) -> None:
-        """White space behind refuted text is to be read again."""
-        self.put_back("".join(self.white))
-        self.white = []
-
-    def skip_body(self, route: Route, kind: str) -> Run:
-        """Consume what stands between a call's end and its message's."""
+    def skip_body(self, route: Route, kind: str) -> Generator[None, None, bool]:
+        """Consume what stands behind a call: True at the next opener, False behind the message."""
         text, marker = yield from self.collect(
-            self.frame.body, lambda one, at: self.ends_body(one, at, route)
+            self.frame.inside, lambda one, at: self.ends_body(one, at, route)
         )
         if marker is None:
             text += self.remainder()
+        if text.strip():
+            self.note("noise", self.pos, self.pos + len(text), route.ends[0] if route.ends else "")
         self.mark(kind if text.strip() else "framing", len(text))
+        if marker in self.frame.openers:
+            return True
         self.end_of_body(marker or "")
+        return False
 
 
 def header_pieces(text: str, name: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unbraid.machine.headers import RECIPIENT, parse_header, route_of
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.machine.setup import Setup, setup
-from unbraid.syntax import MAX_NAME, WHITE, Channels, Route
+from unbraid.syntax import MAX_NAME, Channels, Route
 
 __all__ = ["Frame", "Place", "begins_thinking", "frame_of", "place_in"]
 
@@ -22,8 +22,9 @@ class Frame:
     that and the calls of a body, ``between`` what begins the next message. ``restarts``
     begin a message in a body (``firsts``: the marker at their beginning), ``proved`` only
     if the header that they begin is ``whole`` (``cut``: it may still become so). ``starts``
-    are what a header may begin with. ``route`` is that of calls with a markup of their own, ``calls`` what they are
-    read by, and ``openers`` the markers that begin them; without any a body is one call.
+    are what a header may begin with. ``route`` is that of calls with a markup of their own,
+    ``calls`` what they are read by, and ``openers`` the markers that begin them; without any
+    a body is one call.
     """
 
     header: Scanner
@@ -59,8 +60,7 @@ def _compiled(channels: Channels) -> Frame:
     ends = tuple(one.text for one in channels.ends)
     bodies = tuple(one.text for one in channels.bodies)
     kinds = tuple(one.body.text for one in channels.routes if one.body is not None)
-    to = (channels.to or "").strip(WHITE)
-    proved = (to,) if channels.alone else () if channels.start.special else (start,)
+    proved = (channels.to or "",) if channels.alone else () if channels.start.special else (start,)
     restarts = dict.fromkeys((*_restarts(channels), *kinds, *proved))
     route = next((one for one in channels.routes if one.calls is not None), None)
     calls = setup(None, route.calls if route else None, False, around=(*ends, start + channels.role))

@@ -156,9 +156,11 @@ class _CallWriter:
         """The id, which holds the name: the call's own where it has the pattern, else a counted one."""
         call = self.call
         if not part.name:
-            if not re.fullmatch(part.pattern, call.id):
+            if re.fullmatch(part.pattern, call.id):
+                return call.id
+            if not part.made:
                 raise fail(f"{self.path}.id", f"the id is no {part.pattern}")
-            return call.id
+            return part.made.format(index=self.history_calls + self.index)
         check_name(call.name, NAME_CHARS, f"{self.path}.name")
         prefix, _, suffix = part.pattern.partition("{name}")
         own = re.escape(prefix + call.name) + re.escape(suffix).replace(r"\{index\}", "[0-9]+")
