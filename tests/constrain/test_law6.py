@@ -13,10 +13,10 @@ import pytest
 from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
 from tests.constrain.helpers import vocabulary, walk
 from unbraid.constrain import constrain
-from unbraid.formats import reasoning_format
+from unbraid.formats import TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.message import Message
 from unbraid.newlines import recovered
-from unbraid.syntax import Reasoning
+from unbraid.syntax import Channels, Reasoning
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
@@ -47,6 +47,9 @@ SCHEMAS = {
     "ping": {"type": "object", "maxProperties": 0},
 }
 ODD = {"duplicate_key"}
+BODIES = {
+    one.text for half in map(tool_format, TOOL_PARSERS) if isinstance(half, Channels) for one in half.bodies
+}
 
 
 def strands_of(reasoning: str | None, thinking: str, rest: str) -> tuple[str, str]:
@@ -68,6 +71,7 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
         assert isinstance(arguments, dict), text
         jsonschema.validate(arguments, SCHEMAS[call.name])
     count = len(message.tool_calls)
+    messages = any(one in rest for one in BODIES)
     if choice == "answer":
         assert count <= 16, text
         if not count:
@@ -75,12 +79,12 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
         return
     if choice == "auto":
         assert count <= 16, text
-        assert rest.strip().startswith((message.content or "").strip()) or "<|message|>" in rest, text
-        if not count and "<|message|>" not in rest:
+        assert rest.strip().startswith((message.content or "").strip()) or messages, text
+        if not count and not messages:
             assert (message.content or "").strip() == rest.strip(), text
     else:
         assert 1 <= count <= (16 if choice == "required" else 1), text
-        assert message.content is None or "<|message|>" in rest, text
+        assert message.content is None or messages, text
     if choice == "named":
         assert message.tool_calls[0].name == "weather", text
 

@@ -1,18 +1,6 @@
 """Muse Spark and Muse Glimmer: a recipient routes each message, calls are XML-like tags in a body."""
 
-from unbraid.syntax import (
-    Calls,
-    Channels,
-    Name,
-    Pairs,
-    Route,
-    Section,
-    Tools,
-    Ws,
-    any_space,
-    lit,
-    token,
-)
+from unbraid.syntax import Channels, Route, Section, Tools, any_space, invoke, lit, token
 
 START = token("<|start|>")
 BODY = token("<|message|>")
@@ -20,24 +8,8 @@ ENDS = (token("<|eom|>"), token("<|eot|>"))
 BOTH = ("<|eot|>", "<|eom|>")
 
 CALLS = Tools(
-    section=Section(lit("<atem:function_calls>"), lit("</atem:function_calls>")),
-    call=Calls(
-        (
-            lit('<atem:invoke name="'),
-            Name(),
-            lit('">'),
-            Ws("\n"),
-            Pairs(
-                open=lit('<atem:parameter name="'),
-                middle=(lit('">'),),
-                close=lit("</atem:parameter>"),
-                gap="\n",
-                key_chars=r"[^<>\n\"]",
-                early=("</atem:invoke>",),
-            ),
-            lit("</atem:invoke>"),
-        )
-    ),
+    section=Section(lit("<atem:function_calls>"), lit("</atem:function_calls>"), pad="\n"),
+    call=invoke("atem:"),
     between=any_space("\n"),
     calls_per_turn=1,
 )

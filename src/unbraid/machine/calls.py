@@ -198,7 +198,10 @@ class CallMachine(Recovery):
                 outcome = self.section_left(read) if text else self.section_cut(read)
                 break
             if marker not in self.setup.call_openers:
-                outcome = self.section_closed(marker if marker in tools.section.close.spellings else "", read)
+                closes = marker in tools.section.close.spellings
+                if not closes:
+                    self.note("missing_marker", self.at(), self.at(), tools.section.close.text)
+                outcome = self.section_closed(marker if closes else "", read)
                 break
             outcome = yield from self.call_in_section()
             read += outcome in ("read", "broken")

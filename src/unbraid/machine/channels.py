@@ -218,6 +218,7 @@ class ChannelMachine(CallMachine):
         """Whether a marker at ``buf[at]`` begins a message; None while that is open."""
         if marker not in self.frame.proved:
             return self.is_marker(self.frame.firsts[marker], at)
+        at += len(marker) - len(marker.lstrip(WHITE))
         found = self.frame.whole.match(self.buf, at)
         if found is not None:
             name = found[1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unbraid.machine.headers import RECIPIENT, parse_header, route_of
 from unbraid.machine.markers import Scanner, scanner
 from unbraid.machine.setup import Setup, setup
-from unbraid.syntax import MAX_NAME, Channels, Route
+from unbraid.syntax import MAX_NAME, WHITE, Channels, Route
 
 __all__ = ["Frame", "Place", "begins_thinking", "frame_of", "place_in"]
 
@@ -68,7 +68,8 @@ def _compiled(channels: Channels) -> Frame:
     openers = tools.section.open.spellings if tools and tools.section else calls.call_openers
     ending = (*ends, *channels.dropped, *restarts)
     channel = (channels.channel.text,) if channels.channel else ()
-    between = tuple(dict.fromkeys((start, *channel, *kinds, *proved, *channels.dropped)))
+    bare = tuple(one.lstrip(WHITE) for one in proved)
+    between = tuple(dict.fromkeys((start, *channel, *kinds, *bare, *channels.dropped)))
     whole, cut = _patterns(proved, channels)
     return Frame(
         header=scanner(tuple(dict.fromkeys((start, *bodies, *ends, *channels.dropped)))),
@@ -76,7 +77,7 @@ def _compiled(channels: Channels) -> Frame:
         inside=scanner((*ending, *openers)),
         between=scanner(between),
         restarts=frozenset(restarts),
-        proved=frozenset(proved),
+        proved=frozenset((*proved, *bare)),
         whole=whole,
         cut=cut,
         starts=tuple(one.text for one in channels.frames if one not in channels.ends),
@@ -113,7 +114,7 @@ def _patterns(proved: tuple[str, ...], channels: Channels) -> tuple[re.Pattern[s
     """A header that proves itself (its beginning, a recipient, the marker of the body), and a cut one."""
     if not proved or channels.body is None:
         return re.compile("(?!)"), re.compile("(?!)")
-    begin, body = re.escape(proved[0]), channels.body.text
+    begin, body = re.escape(proved[0].lstrip(WHITE)), channels.body.text
     partial = "|".join(re.escape(body[:length]) for length in range(len(body) - 1, 0, -1)) or "(?!)"
     name = f"{RECIPIENT}{{1,{MAX_NAME}}}"
     return (
