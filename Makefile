@@ -40,8 +40,7 @@ fuzz: $(STAMP)
 	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 tests/laws tests/constrain
 
 conformance: $(STAMP)
-	$(BIN)/python -m tests.conformance.citc
-	$(BIN)/python -m tests.conformance.cases
+	$(BIN)/python -m tests.conformance.report --write
 
 conformance-tags:
 	$(PYTHON) tests/conformance_tags/run.py

@@ -56,6 +56,19 @@ def written(row: Mapping[str, Any]) -> str:
         return f"refused: {refused}"
 
 
+def pair_of(row: Mapping[str, Any]) -> str:
+    """The parsers of a row."""
+    return f"{row['tool_parser'] or '-'} + {row['reasoning_parser'] or '-'}"
+
+
+def shares() -> Counter[str]:
+    """For each pair of parsers how many rows the writer writes as the template does."""
+    same: Counter[str] = Counter()
+    for row in declared_rows("templates"):
+        same[pair_of(row)] += written(row) == row["text"]
+    return same
+
+
 def main() -> int:
     """Compare every declared row; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -64,7 +77,7 @@ def main() -> int:
     same: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for row in declared_rows("templates"):
-        pair = f"{row['reasoning_parser']} + {row['tool_parser']}"
+        pair = pair_of(row)
         text = written(row)
         total[pair] += 1
         same[pair] += text == row["text"]
