@@ -52,7 +52,7 @@ def canitoolcall(arguments: str, target: int) -> Suite:
     table = [(name, *counted(counts, COLUMNS)) for name, counts in [*score.items(), ("all", total)]]
     return Suite(
         f"CanIToolCall, {arguments} arguments",
-        f"The fixtures of `canitoolcall` {version('canitoolcall')}: each whole and in the eight streams of tokens "
+        f"The fixtures of `canitoolcall` {version('canitoolcall')}: each whole and in the eight streams "
         f"that count, by the suite's own rules (target: {target}).",
         f"{total['pass']} of {count} pass strictly, {total['soft_pass']} softly",
         None if total["pass"] >= target else f"{target} should pass strictly",
@@ -158,8 +158,8 @@ def corpus() -> Suite:
     short += [f"{len(absent)} numbers have no case"] if absent else []
     return Suite(
         "Corpus",
-        "The cases of [corpus](../corpus/README.md): both modes of arguments, every split (target: all right, "
-        f"all numbers of {len(coverage())} families there).",
+        "The cases of [corpus](../corpus/README.md): both modes of arguments, every split (target: all "
+        f"right, all numbers of {len(coverage())} families there).",
         f"{total['right']} of {total['cases']} right",
         ", ".join(short) or None,
         ("file", "cases", "right"),
@@ -182,8 +182,8 @@ def page(suites: Sequence[Suite], day: str) -> str:
     parts = [
         "# Conformance",
         "",
-        f"unbraid {unbraid.__version__} on suites that others wrote, and on its own corpus; run on {day} with "
-        "`make conformance`.",
+        f"unbraid {unbraid.__version__} on suites that others wrote, and on its own corpus; run on {day} "
+        "with `make conformance`.",
         "",
         markdown(("suite", "result"), [(one.title, one.summary) for one in suites]),
     ]
