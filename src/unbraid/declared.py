@@ -21,6 +21,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Named,
     Nothing,
     Pairs,
     Part,
@@ -37,9 +38,9 @@ from unbraid.syntax import (
 
 __all__ = ["check_declaration"]
 
-NAMING = (Name, Given, Envelope, Envelopes, PythonCalls)
+NAMING = (Name, Given, Envelope, Named, Envelopes, PythonCalls)
 JSON_TYPES = ("string", "integer", "number", "boolean", "null", "object", "array")
-ARGUMENTS = (Json, Envelope, Envelopes, Pairs, Nothing, GemmaObject, PythonCalls)
+ARGUMENTS = (Json, Envelope, Named, Envelopes, Pairs, Nothing, GemmaObject, PythonCalls)
 
 
 def check_declaration(half: Reasoning | Tools | Channels) -> None:
@@ -143,7 +144,7 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     parts = getattr(half.call, "parts", None)
     _parts(f"{owner}.call.parts", parts)
     assert isinstance(parts, tuple)
-    if marked and not (isinstance(parts[0], Lit) or half.call.anchor):
+    if marked and not (half.call.anchor or _marked(parts[0])):
         _refuse(f"{owner}.call.parts[0]", "a marker, unless the call is anchored", parts[0])
     if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in flat(parts)):
         _refuse(f"{owner}.call.parts", "parts that hold the function's name", parts)
@@ -153,7 +154,7 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
         if not isinstance(half.section, Section):
             _refuse(f"{owner}.section", "a Section", half.section)
         _literals(f"{owner}.section", half.section, ("open", "close"))
-    _spaces(owner, half, ("before", "between", "after", "before_bare", "end"))
+    _spaces(owner, half, ("before", "between", "after", "before_bare", "begin", "end"))
     _answer(f"{owner}.answer", half.answer)
     _texts(owner, half, ("recover", "dropped", "models"))
     _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
@@ -165,6 +166,8 @@ def _answer(field: str, answer: object) -> None:
     if not isinstance(answer, Answer):
         _refuse(field, "an Answer", answer)
     _literals(field, answer, ("open", "close"))
+    _spaces(field, answer, ("lead", "trail"))
+    _one_of(f"{field}.written", answer.written, ("always", "alone", "calls"))
     _one_of(f"{field}.rest", answer.rest, ("content", "dropped"))
     if answer.cite is not None:
         if not isinstance(answer.cite, Cite):
@@ -172,6 +175,13 @@ def _answer(field: str, answer: object) -> None:
         for name in ("open", "close", "end"):
             if not getattr(answer.cite, name):
                 _refuse(f"{field}.cite.{name}", "a text", getattr(answer.cite, name))
+
+
+def _marked(part: Part) -> bool:
+    """Whether a call that begins with this part begins with a marker."""
+    if isinstance(part, Choice):
+        return all(_marked(option[0]) for option in part.options)
+    return isinstance(part, Lit)
 
 
 def _parts(field: str, parts: object) -> None:
@@ -199,6 +209,10 @@ def _part(field: str, part: Part) -> None:
         if part.name and not re.fullmatch(r"[^{}]*\{name\}(?::\{index\})?", str(part.pattern)):
             _refuse(f"{field}.pattern", "PREFIX{name}:{index}, or name=False with a pattern", part.pattern)
         _pattern(f"{field}.pattern", "" if part.name else part.pattern)
+    elif isinstance(part, Envelopes):
+        brackets = (part.open.strip(), part.between.strip(), part.close.strip())
+        if brackets not in (("[", ",", "]"), ("", "", "")):
+            _refuse(field, "a row of objects in brackets with commas, or without either", brackets)
     elif isinstance(part, Pairs):
         _literal(f"{field}.open", part.open)
         _literal(f"{field}.close", part.close)

@@ -31,6 +31,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Named,
     Nothing,
     Pairs,
     Part,
@@ -79,6 +80,7 @@ _EXAMPLE_TOOLS = [
 TURN_END = "turn end"
 IGNORED = "in no strand"
 _WHERE = {
+    "begin": "at the beginning of the turn",
     "before": "in front of it",
     "before_bare": "in front of it, without content",
     "lead": "behind the opener",
@@ -216,7 +218,7 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "answer_if": half.answer_if,
         "escaped_newlines": half.escaped_newlines,
         "framing": {part: _space(getattr(half, part))
-                    for part in ("before", "lead", "trail", "after", "end")},
+                    for part in ("begin", "before", "lead", "trail", "after", "end")},
         "cut_policy": dict(CUT),
     }  # fmt: skip
 
@@ -254,7 +256,8 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
         "anchored": half.call.anchor,
         "atomic": half.call.atomic,
         "framing": {
-            part: _space(getattr(half, part)) for part in ("before", "before_bare", "between", "after", "end")
+            part: _space(getattr(half, part))
+            for part in ("begin", "before", "before_bare", "between", "after", "end")
         },
         "cut_policy": dict(CUT),
         "enforced": dict(ENFORCED),
@@ -338,8 +341,13 @@ def _part(part: Part) -> str:
         return f"ID (* {part.pattern} *)"
     if isinstance(part, Envelope):
         return _envelope(part)
+    if isinstance(part, Named):
+        return '"{" , NAME , ":" , OBJECT , "}"'
     if isinstance(part, Envelopes):
-        return f'"[" , {_envelope(part.item)} , {{ "," , {_envelope(part.item)} }} , "]"'
+        one = _part(part.item)
+        around = (part.open, part.between, part.close)
+        begin, between, end = ([_text(text)] if text else [] for text in around)
+        return " , ".join([*begin, one, f"{{ {' , '.join([*between, one])} }}", *end])
     if isinstance(part, Pairs):
         middle = [_tag(one) if isinstance(one, TypeTag) else _part(one) for one in part.middle]
         steps = [_lit(part.open), "KEY", *middle, _text(part.pad) if part.pad else "", "VALUE"]

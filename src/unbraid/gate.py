@@ -133,7 +133,7 @@ class Gate:
                 marked = {text for text, is_marker in first_literals(tools.call.parts) if is_marker}
                 implicit = [text for text in call_openers(tools.call) if text in marked]
         answer = answer_of(reasoning, tools)
-        implicit += answer.open.spellings if answer else ()
+        implicit += answer.open.spellings if answer and answer.open.special else ()
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
 
     def _know_channels(self, channels: Channels) -> None:

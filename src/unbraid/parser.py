@@ -12,7 +12,7 @@ from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import begins_thinking
-from unbraid.machine.setup import answer_of, flat, literals, setup
+from unbraid.machine.setup import answer_of, begin_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -21,7 +21,7 @@ from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import functions, picked
 from unbraid.stream import CompleteStream, Stream
-from unbraid.syntax import Channels, Id, Lit, Reasoning, Switch, Tools
+from unbraid.syntax import NO_SPACE, Channels, Id, Lit, Reasoning, Space, Switch, Tools
 from unbraid.tokens import Tokenizer
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class Parser:
             lead=self._start.lead,
             label=self._start.label,
             after=self._start.after,
+            begin=self._begin(),
             unknown_tools=unknown_tools,
             max_calls=min(limit, 1) if parallel_tool_calls is False else limit,
             make_id=make_id or (nine_characters if ids == "nine" else random_id),
@@ -244,10 +245,10 @@ class Parser:
                 prompt=self._prompt,
             )
         else:
-            tools = self._tools if self._offered is None or self._offered else None
-            answer = answer_of(self._reasoning, self._tools)
+            offered = self._offered is None or bool(self._offered)
             by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
-            machine = TagMachine(self._state, setup(self._reasoning, tools, self._constrained, by_id, answer))
+            compiled = setup(self._reasoning, self._tools, self._constrained, by_id, offered=offered)
+            machine = TagMachine(self._state, compiled)
         half = self._reasoning
         if half is not None and half.answer_if and self._kwargs.get(half.answer_if) is True:
             machine = AnswerStream(machine)
@@ -283,6 +284,10 @@ class Parser:
         if self._switch and reasoning.opened_by != "output":
             return PromptState("open")
         return PromptState("absent", after=prompt_state(reasoning, reasoning.empty_when_off).after)
+
+    def _begin(self) -> Space:
+        """The framing at the beginning of the output."""
+        return begin_of(self._reasoning, self._tools) if self._start.thinking == "absent" else NO_SPACE
 
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:

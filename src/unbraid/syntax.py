@@ -29,6 +29,7 @@ __all__ = [
     "Json",
     "Lit",
     "Name",
+    "Named",
     "Nothing",
     "Pairs",
     "Part",
@@ -199,10 +200,29 @@ class Envelope:
 
 
 @dataclass(frozen=True)
-class Envelopes:
-    """A JSON array of envelopes, each one call."""
+class Named:
+    """``{"NAME": {…}}``: the call as a JSON object whose only key is the function's name.
 
-    item: Envelope = Envelope()
+    ``other`` is read too, where its name's key stands and a string behind it, unless a
+    declared tool has that key for its name.
+    """
+
+    other: Envelope = Envelope()
+
+
+@dataclass(frozen=True)
+class Envelopes:
+    """A row of calls, each a JSON object: an array, or objects with white space between.
+
+    ``open``, ``between`` and ``close`` are what is written around and between them, a
+    bracket and a comma or neither; any white space is read there. An item that is no call
+    is noise where others are.
+    """
+
+    item: Envelope | Named = Envelope()
+    open: str = "["
+    between: str = ", "
+    close: str = "]"
 
 
 @dataclass(frozen=True)
@@ -309,6 +329,7 @@ Part = (
     | Id
     | Json
     | Envelope
+    | Named
     | Envelopes
     | Pairs
     | Nothing
@@ -364,12 +385,20 @@ class Cite:
 class Answer:
     """Markers that a model writes around its content; content without them is read too.
 
-    The opener ends thinking. ``rest``: what text behind the closer, or behind calls, is, up
+    Special tokens always count, and an opener that is one ends thinking. Ordinary text
+    counts in its place only: the opener where no content came before it, the closer where
+    the turn ends behind it, or calls come. ``lead`` stands behind the opener, ``trail``
+    before the closer. ``written``: when the writer and the grammar have the markers:
+    ``always``, around an answer ``alone``, or around what stands in front of ``calls``, even
+    nothing. ``rest``: what text behind the closer, or behind calls, is, up
     to the next marker. ``cite``: passages of content and thinking may cite.
     """
 
     open: Lit
     close: Lit
+    lead: Space = NO_SPACE
+    trail: Space = NO_SPACE
+    written: Literal["always", "alone", "calls"] = "always"
     rest: Literal["content", "dropped"] = "content"
     cite: Cite | None = None
 
@@ -381,7 +410,8 @@ class Tools:
     ``before``, ``between`` and ``after`` are the white space before the first call
     (behind content), between calls, and behind the last. ``before_bare`` stands before
     a first call without content; the parser takes white space that stands alone for
-    framing anyway, so it and ``after`` only tell the writer. ``end`` is what stands between
+    framing anyway, so it and ``after`` only tell the writer. ``begin`` is what
+    stands at the beginning of an output that does not begin with thinking, ``end`` between
     content and the turn's end. ``recover`` are more
     markers at which reading resumes behind a broken call; the call's own opener and
     closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
@@ -398,6 +428,7 @@ class Tools:
     between: Space = NO_SPACE
     after: Space = NO_SPACE
     before_bare: Space = NO_SPACE
+    begin: Space = NO_SPACE
     end: Space = NO_SPACE
     recover: tuple[str, ...] = ()
     ids: Literal["random", "nine"] = "random"
@@ -517,6 +548,7 @@ class Reasoning:
     trail: Space = NO_SPACE
     after: Space = NO_SPACE
     before: Space = NO_SPACE
+    begin: Space = NO_SPACE
     end: Space = NO_SPACE
     reopens: bool = False
     tools_inside: Literal["end", "draft", "text"] = "draft"

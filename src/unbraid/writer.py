@@ -8,7 +8,7 @@ from typing import Any
 from unbraid import validate
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
-from unbraid.syntax import Reasoning
+from unbraid.syntax import Answer, Reasoning
 from unbraid.writing.calls import write_calls
 from unbraid.writing.channels import write_channels
 from unbraid.writing.pair import Pair, fail, make_pair, start_state
@@ -87,15 +87,24 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     turn_end = pair.setup.end.text if content and not calls else ""
     if end and pair.setup.dropped:
         turn_end += pair.setup.dropped[0]
-    answer = pair.setup.answer
-    written = content
-    if answer is not None and (content or state.answer):
-        opening = "" if state.answer and not block else answer.open.text
-        calls = answer.close.text + calls
-        written = opening + content if content else ""
+    begin = pair.setup.begin.text if state.thinking == "absent" and not block else ""
+    opening, closing = _around(
+        pair.setup.answer, content, called=bool(calls), opened=state.answer and not block
+    )
     if content:
-        check_content(pair, content, calls, block=bool(block), after=after, end=turn_end)
-    return block + after.text + written + calls + turn_end
+        check_content(pair, content, closing + calls, block=bool(block), after=after, end=turn_end)
+    return block + after.text + begin + opening + content + closing + calls + turn_end
+
+
+def _around(answer: Answer | None, content: str, *, called: bool, opened: bool) -> tuple[str, str]:
+    """The markers of the answer where they are written; ``opened``: the prompt wrote the opener."""
+    if answer is None:
+        return "", ""
+    closing = answer.trail.text + answer.close.text
+    if opened:
+        return "", closing
+    wanted = {"always": bool(content), "alone": bool(content) and not called, "calls": called}
+    return (answer.open.text + answer.lead.text, closing) if wanted[answer.written] else ("", "")
 
 
 def _writes_empty(half: Reasoning, state: PromptState) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unbraid import Message, Parser
+from unbraid.formats import reasoning_names, tool_names
 
 from .replay import CountedIds, declared, same_json, splits, stream
 
@@ -49,7 +50,15 @@ def rows(name: str) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+        return [with_own_names(json.loads(line)) for line in lines]
+
+
+def with_own_names(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a model that no pair of vLLM's reads, under the name that its family has here."""
+    family = row.get("proposed_family")
+    tool = family if family in tool_names() else row["tool_parser"]
+    reasoning = family if family in reasoning_names() else row["reasoning_parser"]
+    return {**row, "tool_parser": tool, "reasoning_parser": reasoning}
 
 
 def declared_rows(name: str) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ from tests.support.messages import Turn, any_text, hostile_turns, ordinary_turns
 from unbraid import Inexpressible, InvalidRequest, Message, Parser, ToolCall
 from unbraid.expressible import expressible
 from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
+from unbraid.machine.setup import written_parts
 from unbraid.prompts import PromptState, prompt_state
 from unbraid.syntax import Channels, Envelope, Json, Reasoning, Space, Tools
 from unbraid.writer import write
-from unbraid.writing.calls import written_parts
 from unbraid.writing.values import same_value
 
 Names = tuple["str | None", "str | None"]

@@ -29,6 +29,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Named,
     Pairs,
     PythonCalls,
     Reasoning,
@@ -310,8 +311,10 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
         elif isinstance(part, Envelope):
             out.append(_envelope(part, name, arguments, choose))
         elif isinstance(part, Envelopes):
-            many = [_envelope(part.item, name, arguments, choose) for _ in range(choose.randint(1, 2))]
-            out.append("[" + ", ".join(many) + "]")
+            many = [write_parts((part.item,), name, arguments, choose) for _ in range(choose.randint(1, 2))]
+            out.append(part.open + part.between.join(many) + part.close)
+        elif isinstance(part, Named):
+            out.append(json.dumps({name: arguments}))
         elif isinstance(part, Pairs):
             for key, value in arguments.items():
                 out += [

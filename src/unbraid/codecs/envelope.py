@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import lru_cache
+from typing import Any
 
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
-from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.core import Broken, Cut, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, Lit
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, Lit, Named
 
-__all__ = ["read_envelopes", "read_tagged"]
+__all__ = ["read_envelopes", "read_named", "read_tagged"]
 
 
 KEY = re.compile(rf'("[^"\\\x00-\x1f]{{0,32}}")([{WHITE}]*)(:)([{WHITE}]*)')
@@ -21,26 +22,89 @@ NAME_CUT = re.compile(rf'"[^"\\\x00-\x1f]{{0,{MAX_NAME}}}\Z')
 
 
 def read_envelopes(m: Reader, part: Envelopes) -> Run:
-    """Read an array of envelopes, each a call of its own."""
+    """Read a row of objects, each a call of its own."""
+    marked = any(kind == "markup" for kind, _ in m.trial or ())
+    if not part.open.strip():
+        yield from read_rows(m, part.item, marked)
+        return
     yield from expect(m, "[")
     m.take(1, "markup")
     while True:
         if m.blank_here():
             yield from m.white_run(WHITE)
-        yield from read_envelope(m, part.item)
-        if not (yield from m.another_call()):
+        called = yield from read_item(m, part.item, marked)
+        if not (yield from m.another_call(called)):
             return
 
 
 def read_tagged(m: Reader, part: Envelope) -> Run:
     """Read the envelope of a call; in front of a closer, further ones are calls too."""
-    yield from read_envelope(m, part)
-    while any(isinstance(one, Lit) for one in m.rest):
+    if any(isinstance(one, Lit) for one in m.rest):
+        yield from read_rows(m, part, False)
+    else:
+        yield from read_envelope(m, part)
+
+
+def read_rows(m: Reader, item: Envelope | Named, marked: bool) -> Run:
+    """Read objects as long as another follows, white space between them."""
+    while True:
+        yield from m.white_run(WHITE)
+        called = yield from read_item(m, item, marked)
         yield from m.white_run(WHITE)
         if (yield from m.peek()) != "{":
+            m.end_of_list(called)
             return
-        m.next_call()
-        yield from read_envelope(m, part)
+        if called:
+            m.next_call()
+
+
+def read_item(m: Reader, item: Envelope | Named, marked: bool) -> Generator[None, None, bool]:
+    """Read an item of a row; False for one that is no call and is set aside.
+
+    ``marked``: the first item may be one too. Without a marker it refutes the row at
+    once, so that a JSON answer is not held.
+    """
+    start = len(m.trial or ())
+    try:
+        yield from ITEMS[type(item)](m, item)
+    except Broken:
+        raise
+    except Refuted as why:
+        if m.is_cut() or not (marked or m.listed):
+            raise
+        m.read_again(start)
+        try:
+            yield from skip_value(m)
+        except Refuted:
+            raise why from None
+        m.put_aside(start, why)
+        return False
+    return True
+
+
+def read_named(m: Reader, part: Named) -> Run:
+    """Read an object whose only key is the function's name."""
+    if (yield from m.peek()) != "{":
+        m.fail("not_a_call", "{")
+    m.take(1, "markup")
+    if m.blank_here():
+        yield from m.white_run(WHITE)
+    yield from read_name_value(m)
+    if m.blank_here():
+        yield from m.white_run(WHITE)
+    yield from expect(m, ":")
+    m.take(1, "markup")
+    if m.blank_here():
+        yield from m.white_run(WHITE)
+    char = yield from m.peek()
+    if char == '"' and m.call.name in part.other.name and m.call.name not in (m.state.tools or ()):
+        yield from read_name_value(m)
+        yield from read_members(m, part.other, seen_arguments=False, first=False)
+        return
+    yield from read_arguments(m)
+    if not m.call.announced:
+        m.announce(m.call.name)
+    yield from read_members(m, Envelope(), seen_arguments=True, first=False)
 
 
 def read_envelope(m: Reader, part: Envelope) -> Run:
@@ -52,7 +116,11 @@ def read_envelope(m: Reader, part: Envelope) -> Run:
         yield from read_arguments(m)
     else:
         m.take(1, "markup")
-    first = not seen_arguments
+    yield from read_members(m, part, seen_arguments=seen_arguments, first=not seen_arguments)
+
+
+def read_members(m: Reader, part: Envelope, *, seen_arguments: bool, first: bool) -> Run:
+    """Read the members of an envelope up to its brace; ``first``: none was read yet."""
     while True:
         if m.blank_here():
             yield from m.white_run(WHITE)
@@ -177,3 +245,6 @@ def read_arguments(m: Reader) -> Run:
     elif not char:
         raise Cut
     m.fail("not_a_call", "a JSON object")
+
+
+ITEMS: dict[type, Callable[[Reader, Any], Run]] = {Envelope: read_envelope, Named: read_named}

@@ -29,19 +29,22 @@ from unbraid.constrain.tree import (
 from unbraid.constrain.typed import Typed
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
-from unbraid.machine.setup import Setup, literals, setup
+from unbraid.machine.setup import Setup, literals, setup, written_parts
 from unbraid.syntax import (
     MAX_NAME,
     NAME_CHARS,
     WHITE,
+    Answer,
     Choice,
     Envelope,
+    Envelopes,
     GemmaObject,
     Given,
     Id,
     Json,
     Lit,
     Name,
+    Named,
     Pairs,
     Part,
     PythonCalls,
@@ -119,11 +122,12 @@ class _Builder:
         around: Setup | None = None,
     ) -> None:
         self.reasoning = reasoning
-        self.tools = tools if demand.mode != "none" else None
+        offered = demand.mode != "none"
+        self.tools = tools if offered else None
         self.demand = demand
         self.limits = limits
         self.marker = marker
-        self.setup = around or setup(reasoning, self.tools, True)
+        self.setup = around or setup(reasoning, tools, True, offered=offered)
         self.anchored = self.setup.anchored
         self.white = Space(limits.max_white)
         self.gap = Space(min(limits.max_white, 64))
@@ -172,14 +176,46 @@ class _Builder:
         return alt(ends)
 
     def body(self) -> Node:
-        """What follows thinking."""
+        """What follows thinking: the answer or calls, with the markers of the answer or without."""
+        answer, demand = self.setup.answer, self.demand
+        if answer is None:
+            return self.bare_body()
+        if answer.written == "always":
+            return self.marked_body(answer)
+        opener, closer = seq(self.white, self.spelled(answer.open)), self.marker(answer.close.text)
+        text = Run(self.forbidden, end=closer)
+        options = [self.bare_body()]
+        if answer.written == "calls":
+            if demand.mode != "none" and demand.schema is None:
+                call, rest = self.calls()
+                options.append(seq(opener, text, self.white, call, rest))
+        elif demand.schema is not None:
+            options.append(seq(opener, self.white, self.answer(), self.white, closer, self.white))
+        elif demand.mode != "required":
+            options.append(seq(opener, text, self.white))
+        return alt(options)
+
+    def marked_body(self, marks: Answer) -> Node:
+        """What follows thinking where content has its markers, the first perhaps in the prompt."""
         demand = self.demand
         options: list[Node] = []
-        marks = self.setup.answer
-        if demand.schema is not None and marks is not None:
+        close = self.marker(marks.close.text)
+        if demand.schema is not None:
             opener = maybe(seq(self.marker(marks.open.text), self.white))
-            options.append(seq(self.white, opener, self.answer(), self.white, self.marker(marks.close.text)))
-        elif demand.schema is not None:
+            options.append(seq(self.white, opener, self.answer(), self.white, close))
+        if demand.mode != "none":
+            call, rest = self.calls()
+            options.append(seq(self.white, call, rest))
+            if demand.mode == "auto" and demand.schema is None:
+                answer = seq(maybe(self.marker(marks.open.text)), Run(self.forbidden, end=close), self.white)
+                options.append(seq(answer, maybe(seq(call, rest))))
+        return alt(options)
+
+    def bare_body(self) -> Node:
+        """What follows thinking, without the markers of the answer."""
+        demand = self.demand
+        options: list[Node] = []
+        if demand.schema is not None:
             options.append(seq(self.white, self.answer(), self.white))
         if demand.schema is not None and demand.mode == "auto" and self.anchored & {"{"}:
             call = alt(_Call(self, tool).json_envelope() for tool in demand.tools)
@@ -188,11 +224,6 @@ class _Builder:
         elif demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
             opener, rest = self.calls()
             options.append(seq(self.white, opener, rest))
-        elif demand.mode == "auto" and marks is not None:
-            opener, rest = self.calls()
-            text = Run(self.forbidden, end=self.marker(marks.close.text))
-            answer = seq(maybe(self.marker(marks.open.text)), text, self.white)
-            options += [seq(answer, maybe(seq(opener, rest))), seq(self.white, opener, rest)]
         elif demand.mode == "auto":
             opener, rest = self.calls()
             line = "".join(one[0] for one in self.anchored)
@@ -222,6 +253,8 @@ class _Builder:
         if any(isinstance(part, PythonCalls) for part in tools.call.parts):
             return self.listed(tools.call.parts)
         opener, rest = self.call()
+        if any(isinstance(part, Envelopes) for part in written_parts(tools.call.parts)):
+            most = 1
         if tools.section is not None:
             items = Repeat(seq(opener, rest, self.gap), 1, most)
             close = self.marker(tools.section.close.text)
@@ -335,8 +368,10 @@ class _Call:
             return self.id(part)
         if isinstance(part, Json):
             return self.json()
-        if isinstance(part, Envelope):
+        if isinstance(part, (Envelope, Named)):
             return self.envelope(part)
+        if isinstance(part, Envelopes):
+            return self.listed(part)
         if isinstance(part, Choice):
             return self.sequence(part.options[0], rest)
         if isinstance(part, Pairs):
@@ -380,10 +415,24 @@ class _Call:
             )
         return name
 
-    def envelope(self, part: Envelope) -> Node:
+    def listed(self, part: Envelopes) -> Node:
+        """The calls of a row, each of any of the tools."""
+        builder = self.builder
+        one = alt(_Call(builder, tool).envelope(part.item) for tool in builder.demand.tools)
+        opening, between, closing = (
+            seq(builder.gap if text[:1].isspace() else Text(""), Text(text.strip()), builder.gap)
+            for text in (part.open, part.between, part.close)
+        )
+        most = builder.demand.most
+        more = [Repeat(seq(between, one), 0, most - 1)] if most > 1 else []
+        return seq(opening, one, *more, closing)
+
+    def envelope(self, part: Envelope | Named) -> Node:
         """The call as a JSON object: the name, then the arguments."""
-        name = self.trimmed_name()
-        key, value = json.dumps(part.name[0]), json.dumps(name, ensure_ascii=False)
+        name = json.dumps(self.trimmed_name(), ensure_ascii=False)
+        if isinstance(part, Named):
+            return seq(Text("{" + name + ":"), GAP, self.json(), Text("}"))
+        key, value = json.dumps(part.name[0]), name
         return seq(
             Text("{" + key + ":"),
             GAP,

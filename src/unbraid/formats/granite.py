@@ -14,6 +14,7 @@ from unbraid.syntax import (
     lit,
     replace,
     space,
+    token,
 )
 
 ENDS = ("<|end_of_text|>",)
@@ -42,7 +43,7 @@ THINKING_42 = replace(
 TOOLS = Tools(
     call=Calls(
         (
-            lit("<|tool_call|>", "<tool_call>"),
+            Choice(((token("<|tool_call|>"),), (lit("<tool_call>"),))),
             Ws(),
             Choice(((Envelopes(),), (Envelope(),))),
         )
@@ -55,7 +56,7 @@ TOOLS = Tools(
 
 TOOLS_4 = Tools(
     call=Calls((lit("<tool_call>"), Ws("\n"), Envelope(), Ws("\n"), lit("</tool_call>"))),
-    before=any_space("\n"),
+    before=space("\n"),
     between=any_space("\n"),
     dropped=ENDS,
     models=("Granite 4.0", "Granite 4.1"),

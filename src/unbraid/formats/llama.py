@@ -1,6 +1,18 @@
-"""Llama 3 JSON calls without a marker; Python-list calls of Llama 3.2 and Llama 4."""
+"""Llama's calls without a marker: JSON objects (3.1 on, and 4), Python lists (3.2, and 4)."""
 
-from unbraid.syntax import Calls, Envelope, PythonCalls, Tools, Ws, any_space, optional, space
+from unbraid.syntax import (
+    Answer,
+    Calls,
+    Envelope,
+    PythonCalls,
+    Tools,
+    Ws,
+    any_space,
+    optional,
+    replace,
+    space,
+    token,
+)
 
 LLAMA3_JSON = Tools(
     call=Calls(
@@ -15,6 +27,15 @@ LLAMA3_JSON = Tools(
     between=any_space("; ", chars=" \t\r\n;"),
     dropped=("<|eot_id|>", "<|eom_id|>"),
     models=("Llama 3.1", "Llama 3.2", "Llama 3.3"),
+)
+
+LLAMA4_JSON = replace(
+    LLAMA3_JSON,
+    answer=Answer(token("<|python_start|>"), token("<|python_end|>"), written="calls"),
+    before=space(""),
+    between=any_space("", chars=" \t\r\n;"),
+    dropped=("<|eot|>", "<|eom|>"),
+    models=("Llama 4 Scout", "Llama 4 Maverick"),
 )
 
 PYTHONIC = Tools(

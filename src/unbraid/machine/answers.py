@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from unbraid.machine.calls import CallMachine
+from unbraid.machine.calls import CallMachine, split_tail
 from unbraid.machine.core import Run
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
 from unbraid.message import Citation
-from unbraid.syntax import Cite
+from unbraid.syntax import MAX_WHITE, WHITE, Cite
 
 __all__ = ["AnswerMachine"]
 
@@ -24,6 +24,7 @@ class AnswerMachine(CallMachine):
 
     def __init__(self, state: State, setup: Setup) -> None:
         self.thought = 0
+        self.answered = False
         self.passages: list[tuple[int, int]] = []
         self.measured = {"content": (0, 0), "reasoning": (0, 0)}
         super().__init__(state, setup)
@@ -50,8 +51,38 @@ class AnswerMachine(CallMachine):
 
     def answer_end(self, marker: str) -> Run:
         """The marker behind content."""
+        assert self.setup.answer is not None
+        text, framing = split_tail(self.take_white(), self.setup.answer.trail)
+        self.white = [text] if text else []
+        self.give_white("content")
+        self.mark("framing", len(framing))
         self.answer(marker)
+        self.answered = True
         yield from self.behind()
+
+    def opens_answer(self, marker: str) -> bool:
+        """Whether a marker in front of content counts: ordinary text only where no content came before."""
+        assert self.setup.answer is not None
+        return self.blank or self.setup.answer.open.special
+
+    def ends_answer(self, marker: str) -> bool | None:
+        """Whether the marker at ``buf[i]`` ends content; None while that is open.
+
+        Ordinary text does only where the turn ends behind it, or calls come.
+        """
+        assert self.setup.answer is not None
+        if self.setup.answer.close.special:
+            return True
+        at = end = self.i + len(marker)
+        while at < len(self.buf) and at < end + MAX_WHITE and self.buf[at] in WHITE:
+            at += 1
+        rest = self.buf[at : at + MAX_WHITE]
+        following = self.setup.behind_answer
+        if rest.startswith(following):
+            return True
+        if not rest or any(one.startswith(rest) for one in following):
+            return True if self.eof else None
+        return False
 
     def behind(self) -> Run:
         """Text behind content or calls, up to the next marker, may be in no strand."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from unbraid.codecs.envelope import read_envelopes, read_tagged
+from unbraid.codecs.envelope import read_envelopes, read_named, read_tagged
 from unbraid.codecs.gemma import read_gemma
 from unbraid.codecs.json_text import read_json
 from unbraid.codecs.pairs import read_pairs
@@ -27,6 +27,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Named,
     Nothing,
     Pairs,
     Part,
@@ -113,7 +114,7 @@ class CallMachine(Recovery):
         if self.trial is not None:
             trial, self.trial = self.trial, None
             for kind, text in trial:
-                self.mark("framing" if kind == "white" else kind, len(text))
+                self.settle(kind, text)
         self.finish_call()
 
     def finish_call(self) -> None:
@@ -128,6 +129,23 @@ class CallMachine(Recovery):
         self.finish_call()
         self.begin_trial()
         self.listed = True
+
+    def read_again(self, start: int) -> None:
+        """Give back what is held from piece ``start`` on, to be read as something else."""
+        assert self.trial is not None
+        text = "".join(text for _, text in self.trial[start:])
+        del self.trial[start:]
+        self.call = Call()
+        if self.i >= len(text):
+            self.i -= len(text)
+        else:
+            self.put_back(text)
+
+    def put_aside(self, start: int, why: Refuted) -> None:
+        """What is held from piece ``start`` on is an item of a list, and no call."""
+        assert self.trial is not None
+        text = "".join(text for _, text in self.trial[start:])
+        self.trial[start:] = [(self.fate(text, why), text)]
 
     def announce(self, name: str) -> None:
         """The call is one: its name is whole and the template goes on as it must."""
@@ -155,12 +173,30 @@ class CallMachine(Recovery):
         for kind, text in trial:
             if kind == "white":
                 self.commit_white(text)
-            elif kind == "noise":
-                self.commit_noise(text)
+            elif kind in ("noise", "content"):
+                self.call.announced = False
+                self.settle(kind, text)
             else:
                 self.call.announced = kind != "framing" or self.call.announced
                 self.mark(kind, len(text))
         self.call.announced = True
+
+    def fate(self, text: str, why: Refuted) -> str:
+        """What ``text``, a refuted call among others, is: content if only its name is refused, else noise."""
+        if why.code != "unknown_tool":
+            return "noise"
+        self.note(why.code, self.at() - len(text), self.at(), why.expected)
+        return "content"
+
+    def settle(self, kind: str, text: str) -> None:
+        """Account for held text that belongs to no call: noise, a refused call, framing, markup."""
+        if kind == "noise":
+            self.commit_noise(text)
+        elif kind == "content":
+            self.content(text)
+            self.mark("content", len(text))
+        else:
+            self.mark("framing" if kind == "white" else kind, len(text))
 
     def commit_white(self, white: str) -> None:
         """White space in front of a call: framing, or the end of the content."""
@@ -191,8 +227,13 @@ class CallMachine(Recovery):
         opener = yield from self.literal(tools.section.open.spellings)
         self.take(len(opener or ""), "markup")
         read = 0
+        outcome = "refuted"
         while True:
-            marker = yield from (self.noise() if tools.section.noise else self.next_marker())
+            marker = yield from (
+                self.noise("content" if outcome == "refused" else "noise")
+                if tools.section.noise
+                else self.next_marker()
+            )
             if marker is None:
                 text = not tools.section.noise and self.i < len(self.buf)
                 outcome = self.section_left(read) if text else self.section_cut(read)
@@ -213,10 +254,10 @@ class CallMachine(Recovery):
         self.call = Call() if outcome != "cut" else self.call
         return outcome
 
-    def noise(self) -> Generator[None, None, str | None]:
-        """Consume text between calls up to a marker, which is returned; None at the end."""
+    def noise(self, kind: str) -> Generator[None, None, str | None]:
+        """Consume text of this kind between calls up to a marker, which is returned; None at the end."""
         text, marker = yield from self.collect(self.setup.inside, self.is_marker)
-        self.hold_noise(text)
+        self.hold_noise(text, kind)
         return marker
 
     def next_marker(self) -> Generator[None, None, str | None]:
@@ -238,19 +279,16 @@ class CallMachine(Recovery):
         self.refuted(Refuted("not_a_call", "a call"))
         return "refuted"
 
-    def hold_noise(self, text: str) -> None:
-        """Blank text between calls is framing, other text is noise."""
-        kind = "noise" if text.strip() else "framing"
-        if self.trial is not None:
-            if text:
-                self.trial.append((kind, text))
-        elif kind == "noise":
-            self.commit_noise(text)
-        else:
-            self.mark(kind, len(text))
+    def hold_noise(self, text: str, kind: str) -> None:
+        """Blank text between calls is framing, other text is noise, or the rest of a refused call."""
+        kind = kind if text.strip() else "framing"
+        if self.trial is None:
+            self.settle(kind, text)
+        elif text:
+            self.trial.append((kind, text))
 
     def call_in_section(self) -> Outcome:
-        """Read one call of a section; a refuted one is noise."""
+        """Read one call of a section; a refuted one is noise, or content if only its name is refused."""
         assert self.setup.tools is not None
         held = self.trial
         self.call = Call()
@@ -271,14 +309,14 @@ class CallMachine(Recovery):
             trial, self.trial = self.trial or [], held
             refuted = "".join(text for _, text in trial[before:])
             self.call = Call()
+            kind = self.fate(refuted, why)
             if held is not None:
-                del held[before:]
-                held.append(("noise", refuted))
+                held[before:] = [(kind, refuted)]
             elif self.setup.tools.section and self.setup.tools.section.noise:
-                self.commit_noise(refuted)
+                self.settle(kind, refuted)
             else:
                 self.give_back(refuted)
-            return "refuted"
+            return "refused" if kind == "content" else "refuted"
         except Cut:
             self.cut()
             return "cut"
@@ -307,7 +345,8 @@ class CallMachine(Recovery):
                 self.mark("content", len(text))
                 self.blank = self.fresh = False
             else:
-                self.mark(kind, len(text))
+                self.settle(kind, text)
+                self.blank = self.fresh = self.blank and kind != "content"
         return "refuted"
 
     def section_cut(self, read: int) -> str:
@@ -316,7 +355,7 @@ class CallMachine(Recovery):
         if self.trial is None:
             self.take(rest, "unfinished")
             return "read" if read else "cut"
-        noise = "".join(text for kind, text in self.trial if kind == "noise")
+        noise = "".join(text for kind, text in self.trial if kind in ("noise", "content"))
         if noise.strip():
             outcome = self.section_closed("", read)
             self.take(rest, "unfinished")
@@ -403,6 +442,7 @@ READERS: dict[type, Callable[[Any, Any], Run]] = {
     Choice: read_choice,
     Json: read_json,
     Envelope: read_tagged,
+    Named: read_named,
     Envelopes: read_envelopes,
     Nothing: CallMachine.read_nothing,
     Pairs: read_pairs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from unbraid.machine.core import Cut, Run
+from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.primitives import Primitives
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
@@ -44,8 +44,24 @@ class Reader(Primitives):
         """In a list: the call is over, and what follows may be another."""
         raise NotImplementedError
 
-    def another_call(self) -> Generator[None, None, bool]:
-        """Behind a call of a list: read a comma, then the next is on trial, or the list's end."""
+    def read_again(self, start: int) -> None:
+        """Give back what is held from piece ``start`` on, to be read as something else."""
+        raise NotImplementedError
+
+    def put_aside(self, start: int, why: Refuted) -> None:
+        """What is held from piece ``start`` on is an item of a list, and no call."""
+        raise NotImplementedError
+
+    def end_of_list(self, called: bool) -> None:
+        """A list that holds no call is none; ``called``: its last item is one."""
+        if not (called or self.listed):
+            self.fail("not_a_call", "a call")
+
+    def another_call(self, called: bool = True) -> Generator[None, None, bool]:
+        """Behind an item of a list: read a comma, then the next is on trial, or the list's end.
+
+        ``called`` says whether the item was a call.
+        """
         if self.blank_here():
             yield from self.white_run(WHITE)
         char = self.buf[self.i : self.i + 1] or (yield from self.peek())
@@ -55,8 +71,10 @@ class Reader(Primitives):
             return False
         self.take(1, "markup")
         if char == "]":
+            self.end_of_list(called)
             return False
-        self.next_call()
+        if called:
+            self.next_call()
         return True
 
     def sequence(self, parts: tuple[Part, ...]) -> Run:

@@ -18,6 +18,7 @@ from unbraid.syntax import (
     GemmaObject,
     Json,
     Lit,
+    Named,
     Pairs,
     Part,
     PythonCalls,
@@ -28,9 +29,19 @@ from unbraid.syntax import (
     Ws,
 )
 
-__all__ = ["Setup", "answer_of", "call_closers", "call_openers", "flat", "literals", "setup"]
+__all__ = [
+    "Setup",
+    "answer_of",
+    "begin_of",
+    "call_closers",
+    "call_openers",
+    "flat",
+    "literals",
+    "setup",
+    "written_parts",
+]
 
-_FIRST_CHAR: dict[type, str] = {Envelope: "{", Envelopes: "[", PythonCalls: "[", GemmaObject: "{", Json: "{"}
+_FIRST_CHAR: dict[type, str] = {PythonCalls: "[", **dict.fromkeys((Envelope, Named, GemmaObject, Json), "{")}
 
 
 def first_literals(parts: tuple[Part, ...]) -> list[tuple[str, bool]]:
@@ -45,6 +56,8 @@ def first_literals(parts: tuple[Part, ...]) -> list[tuple[str, bool]]:
             for option in part.options:
                 found += first_literals(option)
             return found
+        elif isinstance(part, Envelopes):
+            return [*found, (part.open.strip() or "{", False)]
         elif type(part) in _FIRST_CHAR:
             return [*found, (_FIRST_CHAR[type(part)], False)]
         elif isinstance(part, Pairs):
@@ -60,6 +73,14 @@ def flat(parts: tuple[Part, ...]) -> Iterator[Part]:
                 yield from flat(option)
         else:
             yield part
+
+
+def written_parts(parts: tuple[Part, ...]) -> list[Part]:
+    """The parts that are written: of a choice the first option."""
+    found: list[Part] = []
+    for part in parts:
+        found += written_parts(part.options[0]) if isinstance(part, Choice) else [part]
+    return found
 
 
 def literals(parts: tuple[Part, ...]) -> list[Lit]:
@@ -126,30 +147,34 @@ class Setup:
     anchored: frozenset[str]
     dropped: tuple[str, ...]
     separators: str
+    begin: Space
     end: Space
     ends_thinking: bool
     drafts: bool
     answer: Answer | None = None
     behind: Scanner = field(default_factory=lambda: scanner(()))
+    behind_answer: tuple[str, ...] = ()
     recover: Scanner = field(default_factory=lambda: scanner(()))
 
 
 @lru_cache(maxsize=256)
 def setup(
     reasoning: Reasoning | None,
-    tools: Tools | None,
+    named: Tools | None,
     ends: bool,
     by_id: frozenset[str] = frozenset(),
-    answer: Answer | None = None,
     around: tuple[str, ...] = (),
+    *,
+    offered: bool = True,
 ) -> Setup:
     """Compile a pair.
 
     ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id;
-    ``answer``: the markers around content, those of a half that is there by default;
-    ``around``: what ends the message in whose body the calls stand.
+    ``around``: what ends the message in whose body the calls stand. Without ``offered``
+    tools, no call is read; the frame of the turn is all the same.
     """
-    answer = answer or answer_of(reasoning, tools)
+    tools = named if offered else None
+    answer = answer_of(reasoning, named)
     openers = call_openers(tools.call) if tools else ()
     starts = tools.section.open.spellings if tools and tools.section else openers
     policy = reasoning.tools_inside if reasoning else "text"
@@ -158,7 +183,7 @@ def setup(
     dropped = tuple(
         dict.fromkeys(
             (
-                *(tools.dropped if tools else ()),
+                *(named.dropped if named else ()),
                 *((*reasoning.dropped, *reasoning.ignored) if reasoning else ()),
                 *around,
             )
@@ -190,7 +215,7 @@ def setup(
         kinds |= dict.fromkeys(answer.open.spellings, "answer")
         kinds |= dict.fromkeys(answer.close.spellings, "answer_end")
         content += [*answer.open.spellings, *answer.close.spellings]
-        thinking += answer.open.spellings
+        thinking += answer.open.spellings if answer.open.special else ()
         if answer.cite is not None:
             kinds |= {answer.cite.open: "cite", answer.cite.close: "cite_end"}
             content += [answer.cite.open, answer.cite.close]
@@ -217,14 +242,21 @@ def setup(
         between_calls=tuple(inside),
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
-        end=_end(reasoning, tools),
+        begin=begin_of(reasoning, named),
+        end=_end(reasoning, named),
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),
         ends_thinking=policy == "end",
         drafts=policy == "draft",
         answer=answer,
         behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
+        behind_answer=(*dropped, *starts),
         recover=scanner((*_recovery(tools), *around)) if tools else scanner(()),
     )
+
+
+def begin_of(*halves: Reasoning | Tools | None) -> Space:
+    """The framing at the beginning of an output, of the first half that knows one."""
+    return next((half.begin for half in halves if half and half.begin != NO_SPACE), NO_SPACE)
 
 
 def _end(*halves: Reasoning | Tools | None) -> Space:

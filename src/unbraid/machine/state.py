@@ -40,7 +40,8 @@ class State:
     ``tools`` maps names to parameter schemas, None when they are unknown. ``open``:
     thinking is open at the first character; ``lead`` and ``label``: the prompt did not
     write that framing yet; ``after``: what it left of the framing behind closed
-    thinking. ``make_id`` makes call ids where the model writes none.
+    thinking. ``begin``: framing at the beginning of the output.
+    ``make_id`` makes call ids where the model writes none.
     ``spans``: whether messages carry spans.
     """
 
@@ -49,6 +50,7 @@ class State:
     lead: bool = True
     label: bool = False
     after: Space = NO_SPACE
+    begin: Space = NO_SPACE
     unknown_tools: Literal["forward", "text"] = "forward"
     max_calls: float = float("inf")
     make_id: Callable[[], str] = random_id

@@ -29,6 +29,7 @@ class TagMachine(AnswerMachine, Aside):
             yield from self.region()
         else:
             yield from self.skip(self.state.after)
+            yield from self.skip(self.state.begin)
         while True:
             marker = yield from self.text(self.setup.content, "content")
             if marker is None:
@@ -50,6 +51,8 @@ class TagMachine(AnswerMachine, Aside):
                     yield from self.behind()
             elif kind == "answer":
                 self.answer(marker)
+                assert self.setup.answer is not None
+                yield from self.skip(self.setup.answer.lead)
             elif kind == "answer_end":
                 yield from self.answer_end(marker)
             elif kind == "cite":
@@ -115,6 +118,12 @@ class TagMachine(AnswerMachine, Aside):
                 return self.by_id(marker) and self.is_marker(marker, self.i)
         elif kind == "end":
             return self.after_call and self.blank and self.is_marker(marker, self.i)
+        elif kind == "answer" and strand == "content" and not self.opens_answer(marker):
+            return self.by_id(marker) and self.is_marker(marker, self.i)
+        elif kind == "answer_end":
+            ends = self.ends_answer(marker)
+            if not ends:
+                return None if ends is None else self.by_id(marker) and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
             return self.blank or "\n" in "".join(self.white)
         elif kind == "cite_end":
@@ -193,7 +202,7 @@ class TagMachine(AnswerMachine, Aside):
 
     def last_white(self) -> None:
         """White space at the end of the output: framing beside calls, text otherwise."""
-        if self.blank and self.calls:
+        if self.blank and (self.calls or self.answered):
             self.mark("framing", len(self.take_white()))
             return
         framing = self.end_white() if self.finish_reason != "length" else ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from unbraid.literals import quote
+from unbraid.machine.setup import written_parts
 from unbraid.message import ToolCall
 from unbraid.syntax import (
     MAX_NAME,
@@ -20,6 +21,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Named,
     Nothing,
     Pairs,
     Part,
@@ -32,7 +34,7 @@ from unbraid.writing.pair import Pair, fail
 from unbraid.writing.pairs import write_pairs
 from unbraid.writing.values import check_object, members, python_literal, same_value
 
-__all__ = ["check_name", "write_calls", "written_parts"]
+__all__ = ["check_name", "write_calls"]
 
 _PYTHON_NAME = r"[\w.-]"
 
@@ -77,14 +79,6 @@ def _check_call(pair: Pair, call: ToolCall, path: str) -> None:
             raise fail(f"{path}.arguments.{key}", "a required key is missing")
 
 
-def written_parts(parts: tuple[Part, ...]) -> list[Part]:
-    """The parts that are written: of a choice the first option."""
-    found: list[Part] = []
-    for part in parts:
-        found += written_parts(part.options[0]) if isinstance(part, Choice) else [part]
-    return found
-
-
 def check_name(name: str, chars: str, path: str) -> str:
     """The name, if it is one to 256 of ``chars``; raises Inexpressible."""
     if len(name) > MAX_NAME:
@@ -125,18 +119,20 @@ class _CallWriter:
             return self.id(part)
         if isinstance(part, Envelopes):
             items = [self.envelope(part.item, call, n) for n, call in enumerate(self.calls)]
-            return f"[{', '.join(items)}]"
+            return part.open + part.between.join(items) + part.close
         if isinstance(part, PythonCalls):
             text = part.between.join(self.python(call, n) for n, call in enumerate(self.calls))
             return text if part.brackets == "never" else f"[{text}]"
         return self.arguments(part, rest)
 
-    def arguments(self, part: Json | Envelope | Pairs | Nothing | GemmaObject, rest: tuple[Part, ...]) -> str:
+    def arguments(
+        self, part: Json | Envelope | Named | Pairs | Nothing | GemmaObject, rest: tuple[Part, ...]
+    ) -> str:
         """The part that holds this call's arguments."""
         call, path = self.call, f"{self.path}.arguments"
         if isinstance(part, Json):
             return check_object(call.arguments, path, repeated=True)
-        if isinstance(part, Envelope):
+        if isinstance(part, (Envelope, Named)):
             return self.envelope(part, call, 0)
         if isinstance(part, Nothing):
             if not same_value(check_object(call.arguments, path, repeated=True), "{}"):
@@ -170,7 +166,7 @@ class _CallWriter:
             text = part.pattern.format(name=call.name, index=self.history_calls + self.index)
         return check_name(text, NAME_CHARS, f"{self.path}.name")
 
-    def envelope(self, part: Envelope, call: ToolCall, n: int) -> str:
+    def envelope(self, part: Envelope | Named, call: ToolCall, n: int) -> str:
         """One JSON envelope."""
         path = f"tool_calls[{self.index + n}]"
         name = quote(call.name)
@@ -179,6 +175,8 @@ class _CallWriter:
                 f"{path}.name", f"a name is 1 to {MAX_NAME} characters of JSON without white space around it"
             )
         arguments = check_object(call.arguments, f"{path}.arguments", repeated=True)
+        if isinstance(part, Named):
+            return f"{{{name}: {arguments}}}"
         return f'{{"{part.name[0]}": {name}, "{part.arguments[0]}": {arguments}}}'
 
     def python(self, call: ToolCall, n: int) -> str:

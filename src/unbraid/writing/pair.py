@@ -67,7 +67,7 @@ def make_pair(
         tools=called,
         channels=channels,
         offered=offered,
-        setup=setup(reasoning, called, False),
+        setup=setup(reasoning, half, False, offered=called is not None),
         reads_reasoning=reasoning_parser is not None,
         reads_calls=tool_parser is not None and offered != {},
     )
