@@ -9,6 +9,7 @@ REASONING = Reasoning(
     lead=space("\n"),
     trail=space("\n"),
     after=space("\n\n"),
+    reopens=True,
     tools_inside="draft",
     ends_at=("<tool_call>",),
     switch=Switch(("enable_thinking",), default=True, falsy=False),
