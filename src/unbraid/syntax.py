@@ -289,9 +289,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class GemmaObject:
-    """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words."""
+    """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words.
+
+    ``strings`` False: the markers stand around every argument, a number too. The schema
+    types it; without a type it is the JSON that it spells, or a string.
+    """
 
     quote: str = '<|"|>'
+    strings: bool = True
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,11 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
                 ]
                 out += [part.close.text, part.gap]
         elif isinstance(part, GemmaObject):
-            out.append(_gemma(arguments, part.quote))
+            if part.strings:
+                out.append(_gemma(arguments, part.quote))
+            else:
+                quoted = (f"{key}:{part.quote}{_raw(value)}{part.quote}" for key, value in arguments.items())
+                out.append("{" + ",".join(quoted) + "}")
         elif isinstance(part, PythonCalls):
             keywords = ", ".join(f"{key}={_python(value)}" for key, value in arguments.items())
             call = f"{name}({keywords})"

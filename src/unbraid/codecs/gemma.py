@@ -14,7 +14,7 @@ from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
-from unbraid.schema import Slot, bare, quote
+from unbraid.schema import Slot, bare, json_kind, quote
 from unbraid.syntax import MAX_DEPTH, MAX_NAME, MAX_WHITE, WHITE, GemmaObject
 
 __all__ = ["read_gemma"]
@@ -69,24 +69,36 @@ def read_gemma(m: Reader, part: GemmaObject) -> Run:
         m.end_call(True)
         return
     m.announce(m.call.name)
-    yield from GemmaReader(m, part.quote).object(opener)
+    yield from GemmaReader(m, part).object(opener)
     m.end_call(True)
 
 
-def takes_string(slot: Slot | None) -> bool:
-    """Whether a quoted value may stay a string."""
+def takes_string(part: GemmaObject, slot: Slot | None) -> bool:
+    """Whether a quoted value is a string, whatever it spells."""
+    if not part.strings:
+        return slot is not None and slot.streams and not slot.untyped
     return slot is None or slot.untyped or "string" in slot.kinds
+
+
+def quoted_json(part: GemmaObject, text: str, slot: Slot | None) -> tuple[str, str | None]:
+    """The JSON text of a quoted value, and a diagnostic code or None."""
+    if takes_string(part, slot):
+        return quote(text), None
+    if slot is None or slot.untyped:
+        return (text.strip(WHITE) if json_kind(text) else quote(text)), None
+    return slot.coerce_quoted(text) if part.strings else slot.coerce(text)
 
 
 class GemmaReader:
     """Reads one object with an explicit stack."""
 
-    def __init__(self, m: Reader, quote_marker: str) -> None:
+    def __init__(self, m: Reader, part: GemmaObject) -> None:
         self.m = m
-        self.quote = quote_marker
-        self.scan = scanner((quote_marker,))
-        self.lane = _lane(quote_marker)
-        self.item, self.member_pattern = _members(quote_marker)
+        self.part = part
+        self.quote = part.quote
+        self.scan = scanner((part.quote,))
+        self.lane = _lane(part.quote)
+        self.item, self.member_pattern = _members(part.quote)
         self.stack: list[Frame] = []
         self.muted = -1
 
@@ -190,9 +202,7 @@ class GemmaReader:
 
     def quoted_value(self, text: str, slot: Slot | None, start: int, end: int) -> str:
         """The JSON text of a quoted value that stands at ``buf[start:end]``."""
-        if slot is None or takes_string(slot):
-            return quote(text)
-        value, code = slot.coerce_quoted(text)
+        value, code = quoted_json(self.part, text, slot)
         if code is not None:
             self.m.note(code, self.m.base + start, self.m.base + end, "a value of the parameter's type")
         return value
@@ -292,7 +302,7 @@ class GemmaReader:
     def string(self, before: str, slot: Slot | None) -> Run:
         """Read a quoted string; it streams unless the schema wants another type."""
         m = self.m
-        if self.muted < 0 and takes_string(slot):
+        if self.muted < 0 and takes_string(self.part, slot):
             m.args(before + '"')
             yield from self.quoted(None)
             m.args('"')
@@ -300,8 +310,8 @@ class GemmaReader:
         pieces: list[str] = []
         start = m.at()
         yield from self.quoted(pieces)
-        if self.muted < 0 and slot is not None:
-            text, code = slot.coerce_quoted("".join(pieces))
+        if self.muted < 0:
+            text, code = quoted_json(self.part, "".join(pieces), slot)
             if code is not None:
                 m.note(code, start, m.at(), "a value of the parameter's type")
             m.args(before + text)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
-from unbraid.codecs.closers import Closers, closers
+from unbraid.codecs.closers import closers
 from unbraid.codecs.pythonic import KEY, NAME
 from unbraid.constrain.conjunctions import declared, members, required_keys
 from unbraid.constrain.notations import GemmaText, JsonText, PythonText
@@ -43,6 +43,9 @@ class Values:
 
     def gemma(self, part: GemmaObject, tool: Tool) -> Node:
         """Arguments as one object of Gemma's notation."""
+        if not part.strings:
+            quoted = _Quoted(self, part, tool)
+            return seq(Text("{"), quoted.strict() if tool.strict else quoted.free(), Text("}"))
         notation = GemmaText(self.marker(part.quote))
         typed = Typed(notation, self.rules, tool.parameters, self.max_string, f"{tool.param}.parameters")
         if not tool.strict:
@@ -80,7 +83,7 @@ class Values:
         section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
         openers = (*(one for one in setup.call_openers if one not in setup.anchored), *section)
         table = closers(part, rest, openers, setup.dropped)
-        writer = _Pairs(self, part, table, tool, gap)
+        writer = _Pairs(self, part, tuple(sorted(table.follow)), tool, gap)
         return writer.strict() if tool.strict else writer.free()
 
 
@@ -106,12 +109,12 @@ def object_branches(tool: Tool) -> list[Conjunction]:
 class _Pairs:
     """The pairs of one tool."""
 
-    def __init__(self, values: Values, part: Pairs, table: Closers, tool: Tool, gap: Space) -> None:
+    def __init__(self, values: Values, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> None:
         self.values = values
         self.part = part
         self.tool = tool
         self.gap = gap
-        self.exclude = tuple(sorted(table.follow))
+        self.exclude = exclude
         self.first = "".join({one[0] for one in self.exclude})
         self.close = values.marker(part.close.text)
         self.typed = Typed(
@@ -154,7 +157,7 @@ class _Pairs:
     def branch(self, parts: Conjunction, slots: Typer) -> Node:
         schemas = declared(parts)
         required = required_keys(parts)
-        nodes: list[Node] = []
+        nodes: list[tuple[bool, Node]] = []
         for key in [*required, *(key for key in slots.order() if key in schemas and key not in required)]:
             path = f".properties.{key}"
             if not self.carries(key):
@@ -162,8 +165,12 @@ class _Pairs:
                     raise self.typed.refuse(f"the format can't carry the key {key!r}", path)
                 continue
             pair = self.pair(Text(key), schemas.get(key, True), slots.property(key), path)
-            nodes.append(pair if key in required else maybe(pair))
-        return seq(*nodes)
+            nodes.append((key in required, pair))
+        return self.joined(nodes)
+
+    def joined(self, nodes: list[tuple[bool, Node]]) -> Node:
+        """Pairs in order, the optional ones left out at will."""
+        return seq(*(node if must else maybe(node) for must, node in nodes))
 
     def carries(self, key: str) -> bool:
         """Whether the key can stand between the tags."""
@@ -317,3 +324,25 @@ class _Pairs:
         if pad and self.close.token_id is not None:
             raise self.typed.refuse("a bounded string before a closer that is a special token", path)
         return seq(Text(pad), Run(self.exclude, least, most, end=end))
+
+
+class _Quoted(_Pairs):
+    """Keys and values between markers, commas between the pairs: the raw values of ``_Pairs``."""
+
+    def __init__(self, values: Values, part: GemmaObject, tool: Tool) -> None:
+        mark = Lit((part.quote,), special=True)
+        pairs = Pairs(open=mark, middle=(), close=mark, key_chars=GemmaText.plain)
+        super().__init__(values, pairs, (part.quote,), tool, Space(0))
+
+    def before(self, key: Node) -> Node:
+        """What stands in front of a value."""
+        return seq(key, Text(":"), self.close)
+
+    def joined(self, nodes: list[tuple[bool, Node]]) -> Node:
+        """Pairs in order, commas between them."""
+        return self.typed.chain(nodes, None, 0)
+
+    def free(self) -> Node:
+        """Any keys, any raw text."""
+        key = Regex(f"{self.part.key_chars}{{1,64}}")
+        return self.typed.listed(self.pair(key, True, UNTYPED, ""), 0, PAIRS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from unbraid.codecs.gemma import KEY
+from unbraid.codecs.gemma import KEY, quoted_json
 from unbraid.schema import Slot, Typer, bare, quote
 from unbraid.syntax import MAX_NAME, WHITE, GemmaObject
 from unbraid.writing.pair import fail
-from unbraid.writing.values import TOKEN, check_object, same_value
+from unbraid.writing.values import TOKEN, check_object, members, same_value, string_text
 
 __all__ = ["write_gemma"]
 
@@ -19,6 +19,8 @@ _BARE_KEY = re.compile(f"{KEY}+")
 def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> str:
     """A JSON object in Gemma's notation; raises Inexpressible where a value would be read as another."""
     text = check_object(arguments, path, repeated=False)
+    if not part.strings:
+        return _all_quoted(part, typer, text, path)
     out: list[str] = []
     slots: list[Slot | None] = []
     keyed: list[bool] = []
@@ -47,6 +49,20 @@ def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> s
         else:
             out.append(_scalar(part, token, slot, path))
     return "".join(out)
+
+
+def _all_quoted(part: GemmaObject, typer: Typer, text: str, path: str) -> str:
+    """Every argument between markers."""
+    out = []
+    for key, value in members(text):
+        where = f"{path}.{key}"
+        string = string_text(value, where)
+        raw = value if string is None else string
+        read, _ = quoted_json(part, raw, typer.property(key))
+        if not same_value(read, value):
+            raise fail(where, f"as raw text its schema makes {read[:60]} of it")
+        out.append(f"{_key(part, key, where)}:{_quoted(part, raw, where)}")
+    return "{" + ",".join(out) + "}"
 
 
 def _key(part: GemmaObject, key: str, path: str) -> str:
