@@ -334,7 +334,7 @@ class _Quoted(_Pairs):
         pairs = Pairs(open=mark, middle=(), close=mark, key_chars=GemmaText.plain)
         super().__init__(values, pairs, (part.quote,), tool, Space(0))
 
-    def before(self, key: Node) -> Node:
+    def before(self, key: Node, word: str = "") -> Node:
         """What stands in front of a value."""
         return seq(key, Text(":"), self.close)
 
