@@ -144,8 +144,11 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     parts = getattr(half.call, "parts", None)
     _parts(f"{owner}.call.parts", parts)
     assert isinstance(parts, tuple)
-    if marked and not (half.call.anchor or _marked(parts[0])):
-        _refuse(f"{owner}.call.parts[0]", "a marker, unless the call is anchored", parts[0])
+    enclosed = isinstance(half.section, Section) and not half.section.noise
+    begins = half.call.anchor or _marked(parts[0]) or (enclosed and isinstance(parts[0], Choice))
+    if marked and not begins:
+        wanted = "a marker, unless the call is anchored or its section has no noise"
+        _refuse(f"{owner}.call.parts[0]", wanted, parts[0])
     if not any(isinstance(one, NAMING) or (isinstance(one, Id) and one.name) for one in flat(parts)):
         _refuse(f"{owner}.call.parts", "parts that hold the function's name", parts)
     if not any(isinstance(one, ARGUMENTS) for one in flat(parts)):
@@ -217,7 +220,7 @@ def _part(field: str, part: Part) -> None:
         _literal(f"{field}.open", part.open)
         _literal(f"{field}.close", part.close)
         _pattern(f"{field}.key_chars", part.key_chars)
-        _texts(field, part, ("early",))
+        _texts(field, part, ("early", "wrappers"))
         for n, one in enumerate(part.middle):
             _middle(f"{field}.middle[{n}]", one)
     elif isinstance(part, PythonCalls):

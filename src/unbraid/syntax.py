@@ -266,6 +266,8 @@ class Pairs:
     any) stands behind each pair; ``pad`` is the
     newline that belongs to the markup on each side of a value, stripped once. A ``TypeTag``
     in ``middle`` tells the type of the value. ``empty`` is written in place of no pairs.
+    ``wrappers`` are keys that models put around all arguments: a pair that stands alone with such a
+    key, which the tool doesn't declare, and an object of declared keys is that object.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
@@ -280,6 +282,7 @@ class Pairs:
     key_chars: str = r"[^<>\n]"
     early: tuple[str, ...] = ()
     empty: str = ""
+    wrappers: tuple[str, ...] = ()
 
     @property
     def tag(self) -> TypeTag | None:
@@ -445,14 +448,20 @@ class Tools:
 
 
 def invoke(
-    prefix: str = "", *, tag: TypeTag | None = None, any_quote: bool = False, gap: str = "\n", empty: str = ""
+    prefix: str = "",
+    *,
+    tag: TypeTag | None = None,
+    any_quote: bool = False,
+    gap: str = "\n",
+    empty: str = "",
+    wrappers: tuple[str, ...] = (),
 ) -> Calls:
     """A call as elements: ``<invoke name="N">``, ``<parameter name="K">V</parameter>`` …, ``</invoke>``.
 
     ``prefix`` stands before both elements' names, ``gap`` behind every tag but the
-    parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names also
-    stand between single quotes or none. An element that closes itself
-    has no arguments, and a JSON object may stand in place of the parameters.
+    parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names
+    also stand between single quotes or none. ``empty`` and ``wrappers`` are as in ``Pairs``. An
+    element that closes itself has no arguments, and a JSON object may stand in place of the parameters.
     """
     quotes = ('"', "'", "") if any_quote else ('"',)
     close = lit(f"</{prefix}invoke>")
@@ -466,6 +475,7 @@ def invoke(
         key_chars=r"[^\"'<>\n]" if any_quote else r"[^\"<>\n]",
         early=(*(f"\n{one}" for one in opener.spellings), f"\n{close.text}", close.text),
         empty=empty,
+        wrappers=wrappers,
     )
     body = Choice(((pairs, close), (Json(), Ws(), close)))
     alone = lit(*(f"{quote}{white}/>" for quote in quotes for white in ("", " ")))

@@ -15,6 +15,7 @@ PARTNERS = {
     "deepseek_v3": "deepseek_r1",
     "deepseek_v31": "deepseek_v3",
     "deepseek_v32": "deepseek_v3",
+    "dots": "qwen3",
     "gemma4": "gemma4",
     "glm45": "glm45",
     "glm47": "glm47",

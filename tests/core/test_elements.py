@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import read_every_way
-from unbraid import InvalidRequest, Parser
+from unbraid import InvalidRequest, Message, Parser, ToolCall
+from unbraid.expressible import expressible
 from unbraid.formats import register
 from unbraid.formats.registry import TOOL_PARSERS
 from unbraid.schema import Slot
@@ -183,3 +184,39 @@ def test_the_next_call_proves_the_end_of_one_without_parameters() -> None:
         ("f", {}),
         ("g", {}),
     ]
+
+
+# -- arguments inside one parameter -----------------------------------------------------------
+
+WRAPPED = [
+    ("arguments", "false", '{"s": "x"}', {"s": "x"}),
+    ("input", "true", '{"s":"x", "i": 3}', {"s": "x", "i": 3}),
+    ("input", "false", '"{\\"s\\": \\"x\\"}"', {"s": "x"}),
+    ("arguments", "false", "{}", {}),
+    ("arguments", "false", '{"other": 1}', {"arguments": {"other": 1}}),
+    ("arguments", "false", "[1]", {"arguments": [1]}),
+    ("arguments", "true", "x", {"arguments": "x"}),
+    ("arguments", "true", '{"s"', {"arguments": '{"s"'}),
+    ("o", "false", '{"s": "x"}', {"o": {"s": "x"}}),
+]
+
+
+@pytest.mark.parametrize(("key", "word", "text", "arguments"), WRAPPED, ids=map(str, range(len(WRAPPED))))
+def test_arguments_inside_one_parameter(key: str, word: str, text: str, arguments: Any) -> None:
+    pair = f'<｜DSML｜parameter name="{key}" string="{word}">{text}</｜DSML｜parameter>\n'
+    assert calls("deepseek_v32", DSML.format(pair)) == [("f", arguments)]
+
+
+def test_a_parameter_beside_others_holds_only_its_own_value() -> None:
+    one = '<｜DSML｜parameter name="arguments" string="false">{"s": "x"}</｜DSML｜parameter>\n'
+    two = '<｜DSML｜parameter name="s" string="true">y</｜DSML｜parameter>\n'
+    assert calls("deepseek_v32", DSML.format(one + two)) == [("f", {"arguments": {"s": "x"}, "s": "y"})]
+    assert calls("deepseek_v32", DSML.format(two + one)) == [("f", {"s": "y", "arguments": {"s": "x"}})]
+    assert calls("deepseek_v32", DSML.format(one), None) == [("f", {"arguments": {"s": "x"}})]
+
+
+def test_what_would_be_unwrapped_is_not_written() -> None:
+    call = ToolCall("", "f", '{"arguments": {"s": "x"}}')
+    reason = expressible(None, "deepseek_v32", Message(None, None, [call]), tools=TOOLS)
+    assert reason is not None
+    assert "all arguments" in reason

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from typing import Literal
 
 from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
+from unbraid.codecs.wrappers import unwrapped, wraps
 from unbraid.literals import escape
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.keys import Keys
@@ -67,7 +68,7 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
         return False
     white, _, key, *middle, pad, text = found.groups()
     key = key.strip(WHITE)
-    if key in seen or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
+    if key in seen or key in part.wrappers or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
     m.take(len(white), "framing")
     begin(m)
@@ -111,10 +112,34 @@ def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: Keys) -
     if key in seen:
         yield from read_value(m, table, slot, kind, [], dropped=True)
         m.note("duplicate_key", start, m.at(), "each key once")
+    elif not seen and wraps(part, m.typer(), key):
+        seen.add(key)
+        yield from wrapped(m, part, table, kind, key)
     else:
         before = f"{', ' if seen else ''}{quote(key)}: "
         seen.add(key)
         yield from read_value(m, table, slot, kind, [before], dropped=False)
+
+
+def wrapped(m: Reader, part: Pairs, table: Closers, kind: Kind, key: str) -> Run:
+    """Read the value of a parameter that may hold all arguments: it does if it stands alone."""
+    start = m.at()
+    pieces: list[str] = []
+    yield from raw(m, table, pieces.append, "arguments")
+    text = "".join(pieces)
+    yield from m.white_run(WHITE)
+    behind = yield from m.literal((*part.open.spellings, *table.after))
+    if behind is None and m.eof:
+        raise Cut
+    inner = None if behind in part.open.spellings else unwrapped(m.typer(), text)
+    if inner is not None:
+        m.note("unwrapped", start, m.at(), "arguments, not an object of them")
+        m.args(inner[1:-1])
+        return
+    value, code = m.typer().property(key).typed(kind)[1](text)
+    if code is not None:
+        m.note(code, start, m.at(), "a value of the parameter's type")
+    m.args(f"{quote(key)}: {value}")
 
 
 def marker(m: Reader, piece: Lit) -> Run:

@@ -8,9 +8,10 @@ from unbraid.syntax import Reasoning, Section, Switch, Tools, TypeTag, any_space
 ENDS = ("<｜end▁of▁sentence｜>",)
 TURNS = ("<｜Assistant｜>", "<｜User｜>")
 STRING = TypeTag(lit(' string="'), (("string", "true"), ("json", "false")), lit('"'), absent="json")
+WRAPPERS = ("arguments", "input")
 
 TOOLS_V32 = Tools(
-    call=invoke("｜DSML｜", tag=STRING),
+    call=invoke("｜DSML｜", tag=STRING, wrappers=WRAPPERS),
     section=Section(
         lit("<｜DSML｜function_calls>"), lit("</｜DSML｜function_calls>"), pad="\n", noise=False, bare=True
     ),
@@ -22,7 +23,7 @@ TOOLS_V32 = Tools(
 )
 
 TOOLS_V4 = Tools(
-    call=invoke("｜DSML｜", tag=STRING, empty="\n"),
+    call=invoke("｜DSML｜", tag=STRING, wrappers=WRAPPERS, empty="\n"),
     section=Section(
         lit("<｜DSML｜tool_calls>", "<｜DSML｜toolcalls>", "<｜DSML｜tool>"),
         lit("</｜DSML｜tool_calls>", "</｜DSML｜toolcalls>", "</｜DSML｜tool>"),
@@ -38,7 +39,7 @@ TOOLS_V4 = Tools(
 )
 
 TOOLS_V41 = Tools(
-    call=invoke("｜DSML｜ ", tag=STRING, empty="\n"),
+    call=invoke("｜DSML｜ ", tag=STRING, wrappers=WRAPPERS, empty="\n"),
     section=Section(lit("<｜DSML｜ calls>"), lit("</｜DSML｜ calls>"), pad="\n", noise=False, bare=True),
     before=any_space("\n\n"),
     before_bare=space("\n\n"),
@@ -48,7 +49,7 @@ TOOLS_V41 = Tools(
 )
 
 TOOLS_GIGACHAT = Tools(
-    call=invoke("｜GCML｜", tag=STRING),
+    call=invoke("｜GCML｜", tag=STRING, wrappers=WRAPPERS),
     section=Section(
         lit("<｜GCML｜tool_calls>"), lit("</｜GCML｜tool_calls>"), pad="\n", noise=False, bare=True
     ),

@@ -44,6 +44,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "ernie45": ("unbraid.formats.ernie45", "TOOLS"),
     "exaone4": ("unbraid.formats.layouts", "EXAONE4"),
     "firefunction_v2": ("unbraid.formats.functools", "FIREFUNCTION"),
+    "dots": ("unbraid.formats.dots", "TOOLS"),
     "functionary_v31": ("unbraid.formats.functionary", "TOOLS_31"),
     "functiongemma": ("unbraid.formats.functiongemma", "TOOLS"),
     "gemma4": ("unbraid.formats.gemma4", "TOOLS"),
@@ -69,6 +70,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "longcat": ("unbraid.formats.hermes", "LONGCAT"),
     "mimo": ("unbraid.formats.mimo", "TOOLS"),
     "minimax_m1": ("unbraid.formats.minimax_m1", "TOOLS"),
+    "minimax_m2": ("unbraid.formats.minimax_m2", "TOOLS"),
     "mistral": ("unbraid.formats.mistral", "TOOLS"),
     "muse": ("unbraid.formats.muse", "SPARK"),
     "muse_glimmer": ("unbraid.formats.muse", "GLIMMER"),
@@ -85,6 +87,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "seed_oss": ("unbraid.formats.seed_oss", "TOOLS"),
     "solar_open": ("unbraid.formats.solar_open", "SOLAR_OPEN"),
     "spark25": ("unbraid.formats.spark25", "TOOLS"),
+    "step3": ("unbraid.formats.step3", "TOOLS"),
     "step3p5": ("unbraid.formats.step3p5", "TOOLS"),
 }
 
@@ -114,6 +117,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "mimo": ("unbraid.formats.mimo", "REASONING"),
     "minicpmv": ("unbraid.formats.minicpmv", "REASONING"),
     "minimax_m1": ("unbraid.formats.minimax_m1", "REASONING"),
+    "minimax_m2": ("unbraid.formats.minimax_m2", "REASONING"),
     "mistral": ("unbraid.formats.mistral", "REASONING"),
     "muse": ("unbraid.formats.muse", "SPARK"),
     "muse_glimmer": ("unbraid.formats.muse", "GLIMMER"),
@@ -132,6 +136,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "smollm3": ("unbraid.formats.layouts", "SMOLLM3_REASONING"),
     "solar_open": ("unbraid.formats.solar_open", "SOLAR_OPEN"),
     "spark25": ("unbraid.formats.spark25", "REASONING"),
+    "step3": ("unbraid.formats.step3", "REASONING"),
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
 

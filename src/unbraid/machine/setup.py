@@ -112,7 +112,8 @@ def call_openers(call: Calls) -> tuple[str, ...]:
 
 def call_closers(call: Calls) -> list[Lit]:
     """The markers that end a call."""
-    return _last(call.parts[1:])
+    first, *rest = call.parts
+    return _last((first, *rest) if isinstance(first, Choice) else tuple(rest))
 
 
 def _last(parts: tuple[Part, ...]) -> list[Lit]:
@@ -239,7 +240,7 @@ def setup(
         inside=scanner(tuple(inside)),
         kinds=kinds,
         call_openers=openers,
-        between_calls=tuple(inside),
+        between_calls=_between_calls(tools) if tools else (),
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
         begin=begin_of(reasoning, named),
@@ -262,6 +263,14 @@ def begin_of(*halves: Reasoning | Tools | None) -> Space:
 def _end(*halves: Reasoning | Tools | None) -> Space:
     """The framing between content and the turn's end, of the first half that knows one."""
     return next((half.end for half in halves if half and half.end != NO_SPACE), NO_SPACE)
+
+
+def _between_calls(tools: Tools) -> tuple[str, ...]:
+    """What may stand between the calls of a section without noise: a call in any form, or its end."""
+    if tools.section is None:
+        return ()
+    firsts = tuple(text for text, _ in first_literals(tools.call.parts))
+    return (*firsts, *tools.section.close.spellings)
 
 
 def _unmarked(tools: Tools) -> frozenset[str]:

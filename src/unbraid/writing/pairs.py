@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
+from unbraid.codecs.wrappers import unwrapped, wraps
 from unbraid.literals import json_kind
 from unbraid.schema import Slot
 from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part, TypeTag
@@ -25,6 +26,12 @@ def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, argu
     table = closers(part, rest, (*openers, *around), pair.setup.dropped)
     typer = pair.typer(name)
     entries = list(members(text))
+    if (
+        len(entries) == 1
+        and wraps(part, typer, entries[0][0])
+        and unwrapped(typer, entries[0][1]) is not None
+    ):
+        raise fail(f"{path}.{entries[0][0]}", "it would be read as all arguments")
     behind = next((one.text for one in rest if isinstance(one, Lit)), "")
     out = []
     for n, (key, value) in enumerate(entries):

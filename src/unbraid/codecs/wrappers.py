@@ -1,0 +1,31 @@
+"""Arguments that a model put into one parameter more than the tool has."""
+
+from __future__ import annotations
+
+import json
+
+from unbraid.codecs.json_text import unwrap
+from unbraid.schema import Typer
+from unbraid.syntax import WHITE, Pairs
+
+__all__ = ["unwrapped", "wraps"]
+
+
+def wraps(part: Pairs, typer: Typer, key: str) -> bool:
+    """Whether a parameter may hold all arguments: the tool declares others, and not this one."""
+    declared = typer.order()
+    return key in part.wrappers and bool(declared) and key not in declared
+
+
+def unwrapped(typer: Typer, text: str) -> str | None:
+    """The object in a wrapping parameter's raw text, if all of its keys are declared."""
+    text = text.strip(WHITE)
+    if text.startswith('"'):
+        try:
+            text = str(json.loads(text)).strip(WHITE)
+        except ValueError:
+            return None
+    found = unwrap(text) if text.startswith("{") else None
+    if found is None or not json.loads(found).keys() <= set(typer.order()):
+        return None
+    return found
