@@ -16,6 +16,7 @@ from unbraid.parser import halves
 from unbraid.prompts import prompt_state
 from unbraid.syntax import Channels, Choice, Lit, Part, Reasoning, Tools
 from unbraid.tokens import Tokenizer
+from unbraid.variants import variant_names
 
 __all__ = ["Finding", "check_prompt", "check_template", "check_tokenizer", "fits"]
 
@@ -56,6 +57,7 @@ def check_tokenizer(
     """
     validate.tokenizer(tokenizer)
     found: list[Finding] = []
+    reasoning_parser, tool_parser = variant_names(reasoning_parser, tool_parser, tokenizer=tokenizer)
     for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
         required = _required(half)
         for marker in _markers(half):
@@ -184,6 +186,7 @@ def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
         InvalidRequest: for an argument of a wrong type.
     """
     validate.text("prompt", prompt)
+    reasoning_parser, _ = variant_names(reasoning_parser, None, prompt=prompt)
     reasoning, _, channels = halves(reasoning_parser, None)
     if channels is not None:
         return []

@@ -123,7 +123,7 @@ def explain(name: str) -> str:
     reasoning, tools = _halves(name)
     data = describe(name)
     halves = [half for half in (data["reasoning"], data["tools"]) if half]
-    lines = [f"# {name}", "", _models(halves), "", "## Grammar", "", "```ebnf"]
+    lines = [f"# {name}", "", _models(halves), *_request_lines(halves), "", "## Grammar", "", "```ebnf"]
     lines += [*_grammar(reasoning, tools), "```", "", "## Markers", ""]
     lines += ["| marker | role | other spellings | special token |", "|---|---|---|---|"]
     markers = {marker["text"]: marker for half in halves for marker in half["markers"]}
@@ -204,6 +204,7 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "names": names_of("reasoning", half),
         "sglang": sglang_names_of("reasoning", half),
         "models": list(half.models),
+        **_request_data(half),
         "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
                     *_answer_markers(half), *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
                     *(_marker(Lit((one,)), IGNORED) for one in half.ignored)],
@@ -221,6 +222,15 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
                     for part in ("begin", "before", "lead", "trail", "after", "end")},
         "cut_policy": dict(CUT),
     }  # fmt: skip
+
+
+def _request_data(half: Reasoning | Tools) -> dict[str, Any]:
+    """What of a half the request or the checkpoint decides."""
+    variants = half.variants
+    return {
+        "variants": {"name": variants.variable, "halves": dict(variants.names)} if variants else None,
+        "suffixes": list(half.suffixes),
+    }
 
 
 def _level(switch: Switch) -> dict[str, Any] | None:
@@ -246,6 +256,7 @@ def _tools_data(half: Tools | Channels) -> dict[str, Any]:
         "names": names_of("tools", half),
         "sglang": sglang_names_of("tools", half),
         "models": list(half.models),
+        **_request_data(half),
         "markers": [
             *markers,
             *_answer_markers(half),
@@ -440,6 +451,22 @@ def _models(halves: list[dict[str, Any]]) -> str:
     return f"Names: {', '.join(names)}. Models: {', '.join(models)}."
 
 
+def _request_lines(halves: list[dict[str, Any]]) -> list[str]:
+    """What the request or the checkpoint decides, as a list with an empty line in front."""
+    lines = []
+    for variants in [half["variants"] for half in halves if half.get("variants")]:
+        listed = ", ".join(f"{_code(word)} is {name}" for word, name in variants["halves"].items())
+        lines.append(
+            f"- The variable {_code(variants['name'])} chooses the half: {listed}; the first by default."
+        )
+    endings = dict.fromkeys(one for half in halves for one in half.get("suffixes", ()))
+    if endings:
+        known = ", ".join(map(_code, endings))
+        lines.append(f"- Every marker may carry a checkpoint's ending in front of its `>`, such as {known}.")
+        lines.append("- Tokenizer, prompt or `token_suffix` tell it, or the name: `NAME:ENDING`.")
+    return ["", *lines] if lines else []
+
+
 def _word(word: str) -> str:
     return "any other word" if word == ANY else _code(word)
 
@@ -558,8 +585,8 @@ def _call_limits(tools: Tools) -> list[str]:
 
 
 def _examples(name: str, reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
-    reasoning_name = names_of("reasoning", reasoning)[0] if reasoning else None
-    tool_name = names_of("tools", tools)[0] if tools else None
+    reasoning_name = (*names_of("reasoning", reasoning), name)[0] if reasoning else None
+    tool_name = (*names_of("tools", tools), name)[0] if tools else None
     first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
     second = ToolCall("", "get_weather", '{"city": "Bergen"}')
     thoughts = "The user asks for Oslo." if reasoning else None

@@ -27,6 +27,7 @@ from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
 from unbraid.syntax import BLANK, WHITE, Channels
 from unbraid.tokens import Tokenizer
+from unbraid.variants import variant_names
 
 __all__ = ["Carry", "End", "Gate"]
 
@@ -94,6 +95,7 @@ class Gate:
         validate.tokenizer(tokenizer)
         validate.flag("constrained", constrained)
         reasoning_parser, tool_parser, self._switch = with_family(format, reasoning_parser, tool_parser)
+        reasoning_parser, tool_parser = variant_names(reasoning_parser, tool_parser, tokenizer=tokenizer)
         self._names = (reasoning_parser, tool_parser)
         self._tokenizer = tokenizer
         self._constrained = constrained

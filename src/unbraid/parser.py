@@ -23,6 +23,7 @@ from unbraid.request import functions, picked
 from unbraid.stream import CompleteStream, Stream
 from unbraid.syntax import NO_SPACE, Channels, Id, Lit, Reasoning, Space, Switch, Tools
 from unbraid.tokens import Tokenizer
+from unbraid.variants import variant_names
 
 if TYPE_CHECKING:
     from unbraid.constrain import Constraint
@@ -53,7 +54,8 @@ class Parser:
     """Reads outputs of one request.
 
     Args:
-        reasoning_parser, tool_parser: names as for vLLM's flags, or None.
+        reasoning_parser, tool_parser: names as for vLLM's flags, or None. Where the request chooses a
+            variant or the checkpoint an ending of markers, the attributes say which.
         format: a model family (``qwen3-coder``, ``kimi-k2``, ``gpt-oss``), for both halves and the
             switch's default at once; a half that is named beside it overrides the family's.
         tools: tools in OpenAI's shape; None when they are unknown, ``[]`` when none were offered.
@@ -116,6 +118,10 @@ class Parser:
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         validate.tokenizer(tokenizer, optional=True)
         reasoning_parser, tool_parser, switch = with_family(format, reasoning_parser, tool_parser)
+        self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
+        reasoning_parser, tool_parser = variant_names(
+            reasoning_parser, tool_parser, chat_template_kwargs, self._prompt, tokenizer
+        )
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
         self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
@@ -134,7 +140,6 @@ class Parser:
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
         self._constrained = picked(tool_choice).mode == "required" if constrained is None else constrained
-        self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
         self._kwargs = dict(chat_template_kwargs or {})
         self._switch = (switch or self._reasoning.switch).on(self._kwargs) if self._reasoning else False
         self._start = self._start_state()

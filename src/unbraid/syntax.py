@@ -42,6 +42,7 @@ __all__ = [
     "Switch",
     "Tools",
     "TypeTag",
+    "Variants",
     "Word",
     "Ws",
     "any_space",
@@ -412,6 +413,23 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Variants:
+    """Halves of the same kind among which a template's ``variable`` chooses.
+
+    ``names`` are its words and the name of the half that each stands for; the first is
+    the default. The half that declares this is one of them.
+    """
+
+    variable: str
+    names: tuple[tuple[str, str], ...]
+
+    @property
+    def default(self) -> str:
+        """The name of the half that stands without the variable."""
+        return self.names[0][1]
+
+
+@dataclass(frozen=True)
 class Tools:
     """The tools half of a format.
 
@@ -424,10 +442,12 @@ class Tools:
     markers at which reading resumes behind a broken call; the call's own opener and
     closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
-    into one turn; the parser reads more. ``dropped`` are turn ends: never content, never
-    arguments. ``echoes``: what stood between a call's markers may be said again behind
-    them, with another closer; it is dropped. ``answer``: the markers around content, said
-    in both halves. ``models`` names who writes it.
+    into one turn; the parser reads more. ``variants``: a template's variable chooses another half
+    in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
+    ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
+    content, never arguments. ``echoes``: what stood between a call's markers may be said again behind
+    them, with another closer; it is dropped. ``answer``: the markers around content, said in both
+    halves. ``models`` names who writes it.
     """
 
     call: Calls
@@ -441,6 +461,8 @@ class Tools:
     recover: tuple[str, ...] = ()
     ids: Literal["random", "nine"] = "random"
     calls_per_turn: int | None = None
+    variants: Variants | None = None
+    suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     echoes: bool = False
     answer: Answer | None = None
@@ -548,7 +570,8 @@ class Reasoning:
     ``dropped`` are turn ends: never content, never arguments.
     ``ignored`` are tokens in no strand that end nothing.
     ``empty_when_off`` is what a template writes into the prompt when thinking is off.
-    ``answer``: the markers around content, said in both halves.
+    ``answer``: the markers around content, said in both halves. ``variants`` and ``suffixes`` as
+    in ``Tools``.
     ``answer_if`` is a variable: when it is true, thinking that no content and no call
     follows is the content, and it is held until that is known. ``escaped_newlines``:
     the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
@@ -570,6 +593,8 @@ class Reasoning:
     ends_at: tuple[str, ...] = ()
     switch: Switch = Switch()
     turns: tuple[str, ...] = ()
+    variants: Variants | None = None
+    suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     empty_when_off: str = ""

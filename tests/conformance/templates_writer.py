@@ -20,6 +20,7 @@ from unbraid.formats import reasoning_format
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState, prompt_state
 from unbraid.syntax import Reasoning
+from unbraid.variants import variant_names
 from unbraid.writer import write
 
 from .cases import declared_rows
@@ -36,9 +37,16 @@ def message_of(expect: Mapping[str, Any]) -> Message:
     return Message(reasoning=expect["reasoning"] or None, content=expect["content"] or None, tool_calls=calls)
 
 
+def names_of(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The halves that the request of a row means."""
+    kwargs, prompt = row["chat_template_kwargs"], row["prompt_suffix"]
+    return variant_names(row["reasoning_parser"], row["tool_parser"], kwargs, prompt)
+
+
 def state_of(row: Mapping[str, Any]) -> PromptState | str:
     """What the prompt of a row wrote."""
-    half = reasoning_format(row["reasoning_parser"]) if row["reasoning_parser"] else None
+    name = names_of(row)[0]
+    half = reasoning_format(name) if name else None
     return prompt_state(half, row["prompt_suffix"]) if isinstance(half, Reasoning) else "absent"
 
 
@@ -46,8 +54,7 @@ def written(row: Mapping[str, Any]) -> str:
     """What the writer makes of a row, or why it refuses."""
     try:
         return write(
-            row["reasoning_parser"],
-            row["tool_parser"],
+            *names_of(row),
             message_of(row["expect"]),
             tools=row["tools"],
             thinking=state_of(row),

@@ -35,7 +35,12 @@ SWITCHES: dict[str, dict[str, str]] = {
     "granite": {"thinking": TRUTH_OFF},
     "granite_thinking_parser": {"enable_thinking": TRUTH_ON},
     "holo2": {"thinking": NULL_UNSET, "enable_thinking": NULL_UNSET},
+    "hy_v3": {},
+    "hy_v4": {},
     "iquest_q1": {"thinking": NULL_UNSET, "enable_thinking": NULL_UNSET},
+    "k2_horizon": {},
+    "k2_horizon_low": {},
+    "k2_horizon_medium": {},
     "kimi": {},
     "kimi_k2": {"thinking": ONLY_FALSE, "enable_thinking": ONLY_FALSE},
     "lfm2_thinking": {},
@@ -59,6 +64,12 @@ SWITCHES: dict[str, dict[str, str]] = {
 WORDS: dict[str, tuple[str, dict[Any, bool]]] = {
     "deepseek_v4": ("reasoning_effort", {"none": False, "low": True, "high": True, "max": True, None: True}),
     "deepseek_v41": ("reasoning_effort", {"none": False, "low": True, "high": True, "max": True, None: True}),
+    "hy_v3": (
+        "reasoning_effort",
+        {"no_think": False, "none": False, "low": True, "high": True, "": False, None: False},
+    ),
+    "hy_v4": ("reasoning_effort", {"no_think": False, "none": False, "high": True, "": True, None: True}),
+    "ling3": ("thinking_option", {"on": True, "off": False}),
     "seed_oss": ("thinking_budget", {-1: True, 512: True, 0: False}),
 }
 
@@ -79,6 +90,10 @@ TOGETHER: list[tuple[str, dict[str, Any], bool]] = [
     ("holo2", {"thinking": False, "enable_thinking": True}, True),
     ("kimi_k2", {"thinking": False, "enable_thinking": False}, False),
     ("kimi_k2", {"thinking": False, "enable_thinking": True}, True),
+    ("ling3", {"thinking_option": "off", "enable_thinking": True}, False),
+    ("poolside_v1", {"thinking": True, "enable_thinking": False}, True),
+    ("poolside_laguna_s", {"thinking": False, "enable_thinking": False}, False),
+    ("iquest_q1", {"thinking": None, "enable_thinking": False}, False),
     ("seed_oss", {"thinking_budget": 0, "enable_thinking": False}, False),
     ("seed_oss", {"thinking_budget": 512, "enable_thinking": False}, True),
 ]
@@ -138,11 +153,11 @@ def test_several_variables(name: str, kwargs: dict[str, Any], on: bool) -> None:
     thinks(name, kwargs, on)
 
 
-@pytest.mark.parametrize("name", [name for name, variables in SWITCHES.items() if not variables])
+@pytest.mark.parametrize("name", [name for name in SWITCHES if not (SWITCHES[name] or name in WORDS)])
 def test_no_switch(name: str) -> None:
     """A half without variables thinks whatever a request says."""
     kwargs = {"thinking": False, "enable_thinking": False, "thinking_budget": 0}
-    thinks(name, kwargs if name not in WORDS else {}, True)
+    thinks(name, kwargs, True)
 
 
 @pytest.mark.parametrize(("name", "variable", "value", "on"), CASES, ids=str)

@@ -32,7 +32,7 @@ class Closers:
     follow: dict[str, tuple[str, ...]]
     key_openers: frozenset[str]
     key: re.Pattern[str]
-    behind_key: str
+    behind_key: tuple[str, ...]
     consumed: frozenset[str]
     own: str
     after: tuple[str, ...]
@@ -78,10 +78,12 @@ class Closers:
         """Whether a key and what follows keys stands at ``text[at]``; None while that is open."""
         found = self.key.match(text, at)
         at = found.end() if found else at
-        rest = text[at : at + len(self.behind_key)]
-        if len(rest) < len(self.behind_key) and self.behind_key.startswith(rest):
+        if text.startswith(self.behind_key, at):
+            return found is not None
+        rest = text[at : at + MAX_NAME]
+        if any(len(rest) < len(one) and one.startswith(rest) for one in self.behind_key):
             return True if ended else None
-        return found is not None and rest == self.behind_key
+        return False
 
     def end_of(self, value_and_rest: str) -> int | None:
         """Where a value that begins at the start of a complete text would be found to end."""
@@ -96,11 +98,11 @@ class Closers:
             at = found.start() + 1
 
 
-def _literals(parts: tuple[Part, ...]) -> list[str]:
-    found: list[str] = []
+def _literals(parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
     for part in parts:
         if isinstance(part, Lit):
-            found += part.spellings
+            found.append(part.spellings)
         elif isinstance(part, Choice):
             break
     return found
@@ -139,7 +141,8 @@ def closers(
     ``rest`` is what the template writes behind the pairs, ``openers`` what begins
     the next call or ends the section, ``dropped`` the turn ends.
     """
-    behind = _literals(rest)
+    markers = _literals(rest)
+    behind = [spelling for one in markers for spelling in one]
     own = [f"{part.pad}{one}" for one in part.close.spellings if part.pad] + [*part.close.spellings]
     follow = dict.fromkeys(own, (*part.open.spellings, *behind, *openers))
     key_openers = set()
@@ -149,7 +152,8 @@ def closers(
             key_openers.add(early)
             follow[early] = ()
         else:
-            later = behind[behind.index(bare) + 1 :] if bare in behind else []
+            at = next((n for n, one in enumerate(markers) if bare in one), len(markers))
+            later = [spelling for one in markers[at + 1 :] for spelling in one]
             follow[early] = (*later, *dropped) if later else (*openers, *dropped)
     scan = scanner(tuple(follow))
     return Closers(
@@ -158,7 +162,7 @@ def closers(
         follow=follow,
         key_openers=frozenset(key_openers),
         key=re.compile(f"{part.key_chars}{{1,{MAX_NAME}}}"),
-        behind_key=next((one.text for one in part.middle if isinstance(one, Lit)), ""),
+        behind_key=next((one.spellings for one in part.middle if isinstance(one, Lit)), ("",)),
         consumed=frozenset(own),
         own=part.close.text,
         after=(*behind, *openers),

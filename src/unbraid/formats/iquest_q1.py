@@ -2,7 +2,7 @@
 
 from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, lit
 
-ENDS = ("<|im_end|>", "<|endoftext|>")
+ENDS = ("<|iquest_end|>",)
 
 REASONING = Reasoning(
     open=lit("<think>"),
@@ -10,10 +10,10 @@ REASONING = Reasoning(
     opened_by="either",
     tools_inside="draft",
     ends_at=("<iquest_tool_call>",),
-    switch=Switch(("thinking", "enable_thinking"), default=True, null_unset=True),
-    turns=("<|iquest_assistant|>",),
+    switch=Switch(("thinking", "enable_thinking"), null_unset=True),
+    turns=("<|iquest_assistant|>", "<|iquest_user|>"),
     dropped=ENDS,
-    empty_when_off="</think>",
+    empty_when_off="<think></think>",
     models=("IQuest Q1",),
 )
 

@@ -11,7 +11,9 @@ REASONING = Reasoning(
     reopens=True,
     tools_inside="draft",
     ends_at=("<tool_call>",),
-    switch=Switch(("thinking", "enable_thinking"), default=True),
+    switch=Switch(
+        ("thinking", "enable_thinking"), level="thinking_option", off_words=("off",), on_words=("on",)
+    ),
     turns=("<role>ASSISTANT</role>", "<role>HUMAN</role>", "<|assistant|>", "<|observation|>", "<|user|>"),
     dropped=ENDS,
     empty_when_off="<think></think>",

@@ -15,6 +15,7 @@ from importlib import import_module
 from unbraid import validate
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
 from unbraid.formats import sglang
+from unbraid.suffixes import SUFFIX, spelled
 from unbraid.syntax import Channels, Preset, Reasoning, Tools
 
 __all__ = [
@@ -61,6 +62,14 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "internlm": ("unbraid.formats.internlm", "TOOLS"),
     "iquest_q1": ("unbraid.formats.iquest_q1", "TOOLS"),
     "jamba": ("unbraid.formats.jamba", "TOOLS"),
+    "hy_v3": ("unbraid.formats.hy", "TOOLS_V3"),
+    "hy_v4": ("unbraid.formats.hy", "TOOLS_V4"),
+    "inkling": ("unbraid.formats.inkling", "INKLING"),
+    "internlm": ("unbraid.formats.internlm", "TOOLS"),
+    "iquest_q1": ("unbraid.formats.iquest_q1", "TOOLS"),
+    "k2_horizon": ("unbraid.formats.k2_horizon", "TOOLS_XML"),
+    "k2_horizon_json": ("unbraid.formats.k2_horizon", "TOOLS_JSON"),
+    "k2_horizon_xml_typed": ("unbraid.formats.k2_horizon", "TOOLS_XML_TYPED"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "TOOLS"),
     "lfm2": ("unbraid.formats.lfm2", "TOOLS"),
     "ling3": ("unbraid.formats.ling3", "TOOLS"),
@@ -108,8 +117,13 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "granite_thinking_parser": ("unbraid.formats.granite", "THINKING_42"),
     "holo2": ("unbraid.formats.holo2", "REASONING"),
     "hunyuan_a13b": ("unbraid.formats.hunyuan_a13b", "REASONING"),
+    "hy_v3": ("unbraid.formats.hy", "REASONING_V3"),
+    "hy_v4": ("unbraid.formats.hy", "REASONING_V4"),
     "inkling": ("unbraid.formats.inkling", "INKLING"),
     "iquest_q1": ("unbraid.formats.iquest_q1", "REASONING"),
+    "k2_horizon": ("unbraid.formats.k2_horizon", "REASONING"),
+    "k2_horizon_low": ("unbraid.formats.k2_horizon", "REASONING_LOW"),
+    "k2_horizon_medium": ("unbraid.formats.k2_horizon", "REASONING_MEDIUM"),
     "kimi": ("unbraid.formats.kimi", "REASONING"),
     "kimi_k2": ("unbraid.formats.kimi_k2", "REASONING"),
     "lfm2_thinking": ("unbraid.formats.lfm2", "REASONING"),
@@ -176,6 +190,13 @@ def _meant(name: str, parsers: Container[str], aliases: Mapping[str, str], their
     return aliases.get(name, name)
 
 
+def _ending(name: str) -> tuple[str, str]:
+    """A name without a checkpoint's ending of markers (``hy_v3:opensource``), and the ending."""
+    base, _, _ = name.partition(":")
+    suffix = name[len(base) :]
+    return (base, suffix) if SUFFIX.fullmatch(suffix) and not name.startswith(SGLANG) else (name, "")
+
+
 def _hint(name: str, names: list[str]) -> str:
     """The names that are near, or all of them."""
     from difflib import get_close_matches
@@ -238,27 +259,41 @@ def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = 
 def tool_format(name: str) -> Tools | Channels:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("tool_parser", name)
+    full, (name, suffix) = name, _ending(name)
     name = _meant(name, TOOL_PARSERS, TOOL_ALIASES, sglang.TOOLS)
     if name not in _tools:
         if name not in TOOL_PARSERS:
-            raise _unknown("tool", name, [*tool_names(), *sglang.TOOLS])
+            raise _unknown("tool", full, [*tool_names(), *sglang.TOOLS])
         found = _load("tool", name, TOOL_PARSERS[name])
         assert isinstance(found, (Tools, Channels))
         _tools[name] = found
-    return _tools[name]
+    tools = _tools[name]
+    if isinstance(tools, Tools) and tools.suffixes:
+        tools = spelled(tools, suffix)
+        suffix = ""
+    if suffix:
+        raise _unknown("tool", full, tool_names())
+    return tools
 
 
 def reasoning_format(name: str) -> Reasoning | Channels:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("reasoning_parser", name)
+    full, (name, suffix) = name, _ending(name)
     name = _meant(name, REASONING_PARSERS, REASONING_ALIASES, sglang.REASONING)
     if name not in _reasoning:
         if name not in REASONING_PARSERS:
-            raise _unknown("reasoning", name, [*reasoning_names(), *sglang.REASONING])
+            raise _unknown("reasoning", full, [*reasoning_names(), *sglang.REASONING])
         found = _load("reasoning", name, REASONING_PARSERS[name])
         assert isinstance(found, (Reasoning, Channels))
         _reasoning[name] = found
-    return _reasoning[name]
+    reasoning = _reasoning[name]
+    if isinstance(reasoning, Reasoning) and reasoning.suffixes:
+        reasoning = spelled(reasoning, suffix)
+        suffix = ""
+    if suffix:
+        raise _unknown("reasoning", full, reasoning_names())
+    return reasoning
 
 
 def preset_names() -> list[str]:
