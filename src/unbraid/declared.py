@@ -8,6 +8,7 @@ from typing import NoReturn, get_args
 
 from unbraid.errors import InvalidRequest
 from unbraid.machine.setup import flat
+from unbraid.suffixes import SUFFIX
 from unbraid.syntax import (
     Answer,
     Channels,
@@ -33,6 +34,7 @@ from unbraid.syntax import (
     Switch,
     Tools,
     TypeTag,
+    Variants,
     Ws,
 )
 
@@ -131,6 +133,7 @@ def _reasoning(half: Reasoning) -> None:
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
     _answer("Reasoning.answer", half.answer)
+    _chosen("Reasoning", half)
     if not isinstance(half.switch, Switch):
         _refuse("Reasoning.switch", "a Switch", half.switch)
     _texts("Reasoning.switch", half.switch, ("names", "off_words", "on_words"))
@@ -159,8 +162,27 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
         _literals(f"{owner}.section", half.section, ("open", "close"))
     _spaces(owner, half, ("before", "between", "after", "before_bare", "begin", "end"))
     _answer(f"{owner}.answer", half.answer)
+    _chosen(owner, half)
     _texts(owner, half, ("recover", "dropped", "models"))
     _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
+
+
+def _chosen(owner: str, half: Reasoning | Tools) -> None:
+    _texts(owner, half, ("suffixes",))
+    for suffix in half.suffixes:
+        if not SUFFIX.fullmatch(suffix):
+            _refuse(f"{owner}.suffixes", "a colon and up to 32 letters, digits, dots, - or _", suffix)
+    if half.variants is None:
+        return
+    if not isinstance(half.variants, Variants):
+        _refuse(f"{owner}.variants", "Variants", half.variants)
+    names = half.variants.names
+    if not isinstance(names, tuple) or not names or not all(map(_is_pair, names)):
+        _refuse(f"{owner}.variants.names", "pairs of a word and a half's name", names)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(one, str) for one in value)
 
 
 def _answer(field: str, answer: object) -> None:

@@ -9,7 +9,7 @@ import pytest
 from unbraid import InvalidRequest
 from unbraid.declared import check_declaration
 from unbraid.formats import reasoning_format, reasoning_names, registry, tool_format, tool_names
-from unbraid.syntax import Calls, Id, Json, Lit, Name, Reasoning, Section, Tools, Ws, lit
+from unbraid.syntax import Calls, Id, Json, Lit, Name, Reasoning, Section, Tools, Variants, Ws, lit
 
 GOOD = (lit("<c>"), Name(), Ws(" "), Json(), lit("</c>"))
 
@@ -53,6 +53,12 @@ WRONG = [
     (reasoning(opened_by="model"), "Reasoning.opened_by"),
     (reasoning(tools_inside="x"), "Reasoning.tools_inside"),
     (reasoning(ends_at="<c>"), "Reasoning.ends_at"),
+    (reasoning(end="\n"), "Reasoning.end"),
+    (reasoning(suffixes=("opensource",)), "Reasoning.suffixes"),
+    (tools(suffixes=":opensource"), "Tools.suffixes"),
+    (tools(variants="json"), "Tools.variants"),
+    (tools(variants=Variants("layout", ())), "Tools.variants.names"),
+    (tools(variants=Variants("layout", ("xml", "json"))), "Tools.variants.names"),  # type: ignore[arg-type]
 ]
 
 
