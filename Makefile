@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# How long `make fuzz` looks.
+FUZZ_SECONDS ?= 300
 
-.PHONY: demo test test-pythons lint types unit bench forced fuzz conformance conformance-tags clean
+.PHONY: demo test test-pythons lint types unit bench forced fuzz fuzz-laws conformance conformance-tags clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +39,9 @@ forced: $(STAMP)
 	$(BIN)/python -m tests.forced.run
 
 fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+fuzz-laws: $(STAMP)
 	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 tests/laws tests/constrain
 
 conformance: $(STAMP)

@@ -1,0 +1,1 @@
+"""Hostile outputs for every pair of formats: made up, mutated, cut and endless."""
