@@ -56,6 +56,8 @@ def prompt_state(reasoning: Reasoning, prompt: str) -> PromptState:
         return PromptState("closed", answer=True)
     if opened < 0 and closed < 0:
         return PromptState("absent")
+    if closed > opened and reasoning.after_in != "always":
+        return PromptState("closed")
     if closed > opened:
         return PromptState("closed", after=_rest(reasoning.after, turn[closed + len(closer) :]))
     inside = turn[opened + len(opener) :]

@@ -562,6 +562,8 @@ class Reasoning:
     thinking when nothing better is known. ``lead`` stands after the opener,
     ``trail`` before the closer, ``after`` behind it, ``before`` in front of the opener, ``end``
     between content and the turn's end.
+    ``after_in``: where ``after`` is written: behind a block of the prompt too (``always``),
+    only of the ``output``, or of those only in front of an ``answer``.
     ``label`` is written directly after the opener and is no thinking. ``reopens``: a
     later opener begins thinking again; otherwise only the first place counts.
     ``tools_inside``: what a call's opener means in open thinking (``end``, ``draft``,
@@ -585,6 +587,7 @@ class Reasoning:
     lead: Space = NO_SPACE
     trail: Space = NO_SPACE
     after: Space = NO_SPACE
+    after_in: Literal["always", "output", "answer"] = "always"
     before: Space = NO_SPACE
     begin: Space = NO_SPACE
     end: Space = NO_SPACE

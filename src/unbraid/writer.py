@@ -8,7 +8,7 @@ from typing import Any
 from unbraid import validate
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
-from unbraid.syntax import Answer, Reasoning
+from unbraid.syntax import NO_SPACE, Answer, Reasoning
 from unbraid.writing.calls import write_calls
 from unbraid.writing.channels import write_channels
 from unbraid.writing.pair import Pair, fail, make_pair, start_state
@@ -78,7 +78,8 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     if pair.reasoning is not None and (reasoning or _writes_empty(pair.reasoning, state)):
         if reasoning:
             check_reasoning(pair, pair.reasoning, reasoning, state)
-        block, after = _block(pair.reasoning, reasoning, state), pair.reasoning.after
+        block = _block(pair.reasoning, reasoning, state)
+        after = pair.reasoning.after if content or pair.reasoning.after_in != "answer" else NO_SPACE
     calls = ""
     if message.tool_calls:
         assert pair.tools is not None

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unbraid.errors import Inexpressible
-from unbraid.formats import reasoning_format
+from unbraid.formats import preset, reasoning_format
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState, prompt_state
 from unbraid.syntax import Reasoning
@@ -24,6 +24,14 @@ from unbraid.variants import variant_names
 from unbraid.writer import write
 
 from .cases import declared_rows
+
+# Models of one pair of vLLM's that write layouts of their own: the writer is asked by the family.
+FAMILIES = {
+    "llama.cpp/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.jinja": "nemotron-3",
+    "trl/nemotron_3_super.jinja": "nemotron-3",
+    "trl/nemotron_3_ultra.jinja": "nemotron-3-ultra",
+    "trl/nemotron_3_5_lightning.jinja": "nemotron-3.5",
+}
 
 LEAST = 0.7
 
@@ -38,14 +46,17 @@ def message_of(expect: Mapping[str, Any]) -> Message:
 
 
 def names_of(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The halves that the request of a row means."""
+    """The halves that the request of a row means: those of its model's family where that has a layout."""
+    if row["template"] in FAMILIES:
+        family = preset(FAMILIES[row["template"]])
+        return family.reasoning, family.tools
     kwargs, prompt = row["chat_template_kwargs"], row["prompt_suffix"]
     return variant_names(row["reasoning_parser"], row["tool_parser"], kwargs, prompt)
 
 
 def state_of(row: Mapping[str, Any]) -> PromptState | str:
     """What the prompt of a row wrote."""
-    name = names_of(row)[0]
+    name, _ = names_of(row)
     half = reasoning_format(name) if name else None
     return prompt_state(half, row["prompt_suffix"]) if isinstance(half, Reasoning) else "absent"
 

@@ -36,6 +36,7 @@ REASONING = Reasoning(
 THINKING_42 = replace(
     NEMOTRON,
     after=any_space("\n", chars="\n"),
+    after_in="always",
     empty_when_off="<think></think>\n",
     models=("Granite 4.2",),
 )

@@ -11,6 +11,7 @@ REASONING = Reasoning(
     lead=space("\n"),
     trail=space("\n"),
     after=space("\n\n"),
+    after_in="output",
     ends_at=("<TOOLCALL>",),
     turns=("<SPECIAL_11>",),
     dropped=ENDS,

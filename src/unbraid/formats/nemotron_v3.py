@@ -1,6 +1,13 @@
-"""Nemotron 3: thinking as Qwen3's with one newline behind it, or none (Ultra, 3.5 Lightning)."""
+"""Nemotron 3: thinking and calls as Qwen3.5's with other white space, in two layouts.
 
-from unbraid.syntax import Reasoning, Switch, lit, space
+Nano and Super write a newline on each side of the closer, Ultra and 3.5 Lightning none.
+"""
+
+from unbraid.formats.qwen3 import CODER
+from unbraid.syntax import Reasoning, Switch, any_space, lit, replace, space
+
+NANO = ("Nemotron 3 Nano", "Nemotron 3 Super")
+ULTRA = ("Nemotron 3 Ultra", "Nemotron 3.5 Lightning")
 
 REASONING = Reasoning(
     open=lit("<think>"),
@@ -9,6 +16,7 @@ REASONING = Reasoning(
     lead=space("\n"),
     trail=space("\n"),
     after=space("\n"),
+    after_in="answer",
     tools_inside="draft",
     ends_at=("<tool_call>",),
     switch=Switch(("enable_thinking",), default=True),
@@ -16,5 +24,11 @@ REASONING = Reasoning(
     dropped=("<|im_end|>",),
     empty_when_off="<think></think>",
     answer_if="force_nonempty_content",
-    models=("Nemotron 3 Nano", "Nemotron 3 Super", "Nemotron 3 Ultra", "Nemotron 3.5 Lightning"),
+    models=(*NANO, *ULTRA),
+)
+
+REASONING_ULTRA = replace(REASONING, trail=space(""), after=space(""), models=ULTRA)
+
+TOOLS = replace(
+    CODER, before=any_space("\n"), before_bare=space("\n"), after=space("\n"), models=(*NANO, *ULTRA)
 )
