@@ -4,11 +4,13 @@ A name that vLLM has too means vLLM's format; ``sglang:NAME`` is SGLang's meanin
 """
 
 TOOLS = {
+    "apertus2509": "apertus",
     "deepseekv3": "deepseek_v3",
     "deepseekv31": "deepseek_v31",
     "deepseekv32": "deepseek_v32",
     "deepseekv4": "deepseek_v4",
     "deepseekv41": "deepseek_v41",
+    "dots": "dots",
     "gemma4": "gemma4",
     "gigachat3": "gigachat3",
     "gigachat35": "gigachat35",
@@ -18,6 +20,7 @@ TOOLS = {
     "gpt-oss": "openai",
     "hermes": "hermes",
     "hunyuan": "hy_v3",
+    "inkling": "inkling",
     "interns1": "internlm",
     "iquest_q1": "iquest_q1",
     "k2_horizon": "k2_horizon",
@@ -26,7 +29,9 @@ TOOLS = {
     "ling3": "ling3",
     "llama3": "llama3_json",
     "mimo": "mimo",
+    "minimax-m2": "minimax_m2",
     "mistral": "mistral",
+    "muse": "muse_glimmer",
     "nanbeige": "qwen3_coder",
     "poolside_v1": "poolside_v1",
     "pythonic": "pythonic",
@@ -34,6 +39,7 @@ TOOLS = {
     "qwen25": "hermes",
     "qwen3_coder": "qwen3_coder",
     "spark25": "spark25",
+    "step3": "step3",
     "step3p5": "step3p5",
 }
 
@@ -49,6 +55,7 @@ REASONING = {
     "gpt-oss": "openai_gptoss",
     "granite_thinking_parser": "granite_thinking_parser",
     "hunyuan": "hy_v3",
+    "inkling": "inkling",
     "interns1": "qwen3",
     "iquest_q1": "iquest_q1",
     "k2_horizon": "k2_horizon",
@@ -56,11 +63,14 @@ REASONING = {
     "kimi_k2": "kimi_k2",
     "ling3": "ling3",
     "mimo": "mimo",
+    "minimax": "minimax_m2",
     "mistral": "mistral",
+    "muse": "muse_glimmer",
     "nanbeige": "qwen3",
     "nemotron_3": "nemotron_v3",
     "poolside_v1": "poolside_v1",
     "qwen3": "qwen3",
     "qwen3-thinking": "qwen3_thinking",
+    "step3": "step3",
     "step3p5": "step3p5",
 }
