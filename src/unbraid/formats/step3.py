@@ -25,7 +25,6 @@ TOOLS = Tools(
         )
     ),
     section=Section(lit("<｜tool_calls_begin｜>"), lit("<｜tool_calls_end｜>")),
-    before=any_space("\n"),
     between=any_space("\n"),
     dropped=ENDS,
     models=("Step3",),

@@ -238,7 +238,7 @@ class CallMachine(Recovery):
                 text = not tools.section.noise and self.i < len(self.buf)
                 outcome = self.section_left(read) if text else self.section_cut(read)
                 break
-            if marker not in self.setup.call_openers:
+            if marker not in (self.setup.call_openers if tools.section.noise else self.setup.bodies):
                 closes = marker in tools.section.close.spellings
                 if not closes:
                     self.note("missing_marker", self.at(), self.at(), tools.section.close.text)
@@ -263,7 +263,12 @@ class CallMachine(Recovery):
     def next_marker(self) -> Generator[None, None, str | None]:
         """Consume white space up to a marker, which is returned; None before text and at the end."""
         yield from self.white_run(WHITE)
-        return (yield from self.literal(self.setup.between_calls))
+        return (yield from self.literal((*self.setup.bodies, *self.closing())))
+
+    def closing(self) -> tuple[str, ...]:
+        """The section's closers."""
+        tools = self.setup.tools
+        return tools.section.close.spellings if tools and tools.section else ()
 
     def section_left(self, read: int) -> str:
         """Text that is no call ends a section: behind a call the section is over, else it was none."""

@@ -83,6 +83,15 @@ def written_parts(parts: tuple[Part, ...]) -> list[Part]:
     return found
 
 
+def _between(part: Pairs) -> Iterator[Lit]:
+    """The markers between a key and its value."""
+    for one in part.middle:
+        if isinstance(one, TypeTag):
+            yield from (one.open, one.close)
+        elif isinstance(one, Lit):
+            yield one
+
+
 def literals(parts: tuple[Part, ...]) -> list[Lit]:
     """Every marker that stands in a sequence of parts."""
     found: list[Lit] = []
@@ -90,16 +99,7 @@ def literals(parts: tuple[Part, ...]) -> list[Lit]:
         if isinstance(part, Lit):
             found.append(part)
         elif isinstance(part, Pairs):
-            found.append(part.open)
-            for one in part.middle:
-                found += (
-                    [one.open, one.close]
-                    if isinstance(one, TypeTag)
-                    else [one]
-                    if isinstance(one, Lit)
-                    else []
-                )
-            found.append(part.close)
+            found += [part.open, *_between(part), part.close]
         elif isinstance(part, GemmaObject):
             found.append(Lit((part.quote,), special=True))
     return found
@@ -144,7 +144,7 @@ class Setup:
     inside: Scanner
     kinds: dict[str, str]
     call_openers: tuple[str, ...]
-    between_calls: tuple[str, ...]
+    bodies: tuple[str, ...]
     anchored: frozenset[str]
     dropped: tuple[str, ...]
     separators: str
@@ -240,7 +240,7 @@ def setup(
         inside=scanner(tuple(inside)),
         kinds=kinds,
         call_openers=openers,
-        between_calls=_between_calls(tools) if tools else (),
+        bodies=tuple(text for text, _ in first_literals(tools.call.parts)) if tools else (),
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
         begin=begin_of(reasoning, named),
@@ -263,14 +263,6 @@ def begin_of(*halves: Reasoning | Tools | None) -> Space:
 def _end(*halves: Reasoning | Tools | None) -> Space:
     """The framing between content and the turn's end, of the first half that knows one."""
     return next((half.end for half in halves if half and half.end != NO_SPACE), NO_SPACE)
-
-
-def _between_calls(tools: Tools) -> tuple[str, ...]:
-    """What may stand between the calls of a section without noise: a call in any form, or its end."""
-    if tools.section is None:
-        return ()
-    firsts = tuple(text for text, _ in first_literals(tools.call.parts))
-    return (*firsts, *tools.section.close.spellings)
 
 
 def _unmarked(tools: Tools) -> frozenset[str]:
