@@ -337,6 +337,7 @@ def _framing(space: Space) -> list[str]:
 
 def _envelope(part: Envelope) -> str:
     name, arguments = (_lit(Lit(keys)) for keys in (part.name, part.arguments))
+    name = f'{_text(part.id)} , ":" , NUMBER , "," , {name}' if part.id else name
     return f'"{{" , {name} , ":" , NAME , "," , {arguments} , ":" , OBJECT , "}}"'
 
 

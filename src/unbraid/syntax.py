@@ -191,13 +191,15 @@ class Envelope:
 
     ``name`` and ``arguments`` list the accepted keys, the written one first;
     ``extra`` are keys that are read over. ``both``: an object without arguments
-    is no call.
+    is no call. ``id``: the key of the call's id, written first: the number of the call, counted on
+    from the history.
     """
 
     name: tuple[str, ...] = ("name",)
     arguments: tuple[str, ...] = ("arguments", "parameters")
     extra: tuple[str, ...] = ("type", "id")
     both: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,8 @@ def read_members(m: Reader, part: Envelope, *, seen_arguments: bool, first: bool
         elif key in part.arguments and not seen_arguments:
             seen_arguments = True
             yield from read_arguments(m)
+        elif key == part.id and not m.call.announced:
+            yield from read_id_value(m)
         elif m.call.announced or key in (*part.extra, *part.name, *part.arguments):
             yield from skip_value(m)
         else:
@@ -222,6 +224,14 @@ def read_name_value(m: Reader) -> Run:
     if not name:
         m.fail("not_a_call", "a function's name")
     m.call.name = name
+
+
+def read_id_value(m: Reader) -> Run:
+    """Read the id's string; another value is read over."""
+    if (yield from m.peek()) == '"':
+        m.call.id = yield from read_string(m, "id", MAX_NAME)
+    else:
+        yield from skip_value(m)
 
 
 def read_arguments(m: Reader) -> Run:

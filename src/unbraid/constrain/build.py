@@ -433,8 +433,11 @@ class _Call:
         if isinstance(part, Named):
             return seq(Text("{" + name + ":"), GAP, self.json(), Text("}"))
         key, value = json.dumps(part.name[0]), name
+        number = [
+            Text("{" + json.dumps(part.id) + ":"), GAP, Regex('"[0-9]{1,4}"'), Text(","), GAP, Text(key + ":"),
+        ]  # fmt: skip
         return seq(
-            Text("{" + key + ":"),
+            *(number if part.id else [Text("{" + key + ":")]),
             GAP,
             Text(value + ","),
             GAP,

@@ -1,6 +1,6 @@
 """FunctionGemma: calls in Gemma's notation, every argument between escape markers."""
 
-from unbraid.syntax import Calls, GemmaObject, Name, Tools, lit, token
+from unbraid.syntax import Calls, GemmaObject, Name, Tools, lit, space, token
 
 TOOLS = Tools(
     call=Calls(
@@ -12,6 +12,7 @@ TOOLS = Tools(
             token("<end_function_call>"),
         )
     ),
+    begin=space("\n"),
     dropped=("<end_of_turn>", "<eos>", "<start_function_response>"),
     models=("FunctionGemma",),
 )

@@ -177,7 +177,9 @@ class _CallWriter:
         arguments = check_object(call.arguments, f"{path}.arguments", repeated=True)
         if isinstance(part, Named):
             return f"{{{name}: {arguments}}}"
-        return f'{{"{part.name[0]}": {name}, "{part.arguments[0]}": {arguments}}}'
+        number = call.id if re.fullmatch("[0-9]+", call.id) else str(self.history_calls + self.index + n)
+        first = f'"{part.id}": "{number}", ' if part.id else ""
+        return f'{{{first}"{part.name[0]}": {name}, "{part.arguments[0]}": {arguments}}}'
 
     def python(self, call: ToolCall, n: int) -> str:
         """One call in Python's spelling."""

@@ -1,0 +1,69 @@
+"""Cohere Command A and its successors: thinking, answer and calls each between markers; citations."""
+
+from unbraid.syntax import Answer, Calls, Cite, Envelope, Envelopes, Reasoning, Switch, Tools, Ws, token
+
+CITE = Cite("<co>", "</co:", ">")
+TURNS = ("<|CHATBOT_TOKEN|>", "<|USER_TOKEN|>", "<|SYSTEM_TOKEN|>")
+ENDS = ("<|END_OF_TURN_TOKEN|>",)
+CALL = Calls(
+    (
+        token("<|START_ACTION|>"),
+        Ws(),
+        Envelopes(
+            Envelope(name=("tool_name",), arguments=("parameters",), extra=(), id="tool_call_id"),
+            open="[\n    ",
+            between=",\n    ",
+            close="\n]",
+        ),
+        Ws(),
+        token("<|END_ACTION|>"),
+    )
+)
+
+ANSWER_3 = Answer(token("<|START_RESPONSE|>"), token("<|END_RESPONSE|>"), rest="dropped", cite=CITE)
+
+REASONING_3 = Reasoning(
+    open=token("<|START_THINKING|>"),
+    close=token("<|END_THINKING|>"),
+    opened_by="output",
+    reopens=True,
+    tools_inside="end",
+    ends_at=("<|START_ACTION|>",),
+    switch=Switch(("reasoning",), default=True),
+    turns=TURNS,
+    dropped=ENDS,
+    empty_when_off="<|START_THINKING|><|END_THINKING|>",
+    answer=ANSWER_3,
+    models=("Command A", "Command A Reasoning", "Command A Vision", "Command R7B"),
+)
+
+TOOLS_3 = Tools(
+    call=CALL,
+    dropped=ENDS,
+    answer=ANSWER_3,
+    models=("Command A", "Command A Reasoning", "Command A Vision", "Command R7B"),
+)
+
+ANSWER_4 = Answer(
+    token("<|START_TEXT|>", "<|START_RESPONSE|>"),
+    token("<|END_TEXT|>", "<|END_RESPONSE|>"),
+    rest="dropped",
+    cite=CITE,
+)
+
+REASONING_4 = Reasoning(
+    open=token("<|START_THINKING|>"),
+    close=token("<|END_THINKING|>"),
+    opened_by="output",
+    reopens=True,
+    tools_inside="end",
+    ends_at=("<|START_ACTION|>",),
+    switch=Switch(("reasoning",), default=True),
+    turns=TURNS,
+    dropped=ENDS,
+    empty_when_off="<|START_THINKING|><|END_THINKING|>",
+    answer=ANSWER_4,
+    models=("Command A+", "North Mini Code"),
+)
+
+TOOLS_4 = Tools(call=CALL, dropped=ENDS, answer=ANSWER_4, models=("Command A+", "North Mini Code"))
