@@ -208,7 +208,7 @@ class _Builder:
             options.append(seq(self.white, call, rest))
             if demand.mode == "auto" and demand.schema is None:
                 answer = seq(maybe(self.marker(marks.open.text)), Run(self.forbidden, end=close), self.white)
-                options.append(seq(answer, maybe(seq(call, rest))))
+                options += [seq(answer, maybe(seq(call, rest))), Run(self.forbidden)]
         return alt(options)
 
     def bare_body(self) -> Node:
@@ -433,9 +433,8 @@ class _Call:
         if isinstance(part, Named):
             return seq(Text("{" + name + ":"), GAP, self.json(), Text("}"))
         key, value = json.dumps(part.name[0]), name
-        number = [
-            Text("{" + json.dumps(part.id) + ":"), GAP, Regex('"[0-9]{1,4}"'), Text(","), GAP, Text(key + ":"),
-        ]  # fmt: skip
+        number = [Text("{" + json.dumps(part.id) + ":"), GAP, Regex('"[0-9]{1,4}"'), Text(","), GAP]
+        number.append(Text(key + ":"))
         return seq(
             *(number if part.id else [Text("{" + key + ":")]),
             GAP,

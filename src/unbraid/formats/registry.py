@@ -48,7 +48,6 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "ernie45": ("unbraid.formats.ernie45", "TOOLS"),
     "exaone4": ("unbraid.formats.layouts", "EXAONE4"),
     "firefunction_v2": ("unbraid.formats.functools", "FIREFUNCTION"),
-    "dots": ("unbraid.formats.dots", "TOOLS"),
     "functionary_v31": ("unbraid.formats.functionary", "TOOLS_31"),
     "functiongemma": ("unbraid.formats.functiongemma", "TOOLS"),
     "gemma4": ("unbraid.formats.gemma4", "TOOLS"),
