@@ -54,7 +54,7 @@ TOOLS_XS = Tools(
             lit("</tool_call>"),
         )
     ),
-    before=any_space("\n"),
+    before=space("\n"),
     between=any_space("\n"),
     after=space("\n"),
     end=space("\n"),

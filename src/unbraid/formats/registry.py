@@ -163,10 +163,12 @@ TOOL_ALIASES: dict[str, str] = {
     "musespark1x": "muse",
     "qwen3_json": "hermes",
     "qwen3_xml": "qwen3_coder",
+    "spark": "spark25",
     "step5": "step3p5",
 }
 REASONING_ALIASES: dict[str, str] = {
     "musespark1x": "muse",
+    "spark": "spark25",
     "step5": "step3p5",
 }
 

@@ -284,7 +284,7 @@ class TagMachine(AnswerMachine, Aside):
                 return
             kind = self.setup.kinds[marker]
             if kind == "close":
-                self.end_of_thought(reasoning.trail)
+                self.mark("framing", len(self.last_thought(reasoning.trail)))
                 self.take(len(marker), "markup")
                 self.leave()
                 yield from self.skip(reasoning.after)
@@ -320,18 +320,18 @@ class TagMachine(AnswerMachine, Aside):
     def implicit_end(self) -> None:
         """A call's opener ends thinking."""
         tools = self.setup.tools
-        self.end_of_thought(tools.before if tools else NO_SPACE)
+        self.mark("framing", len(self.last_thought(tools.before if tools else NO_SPACE)))
         self.leave()
 
-    def end_of_thought(self, trail: Space) -> None:
-        """White space at the end of thinking is text but for its framing; alone it is framing."""
+    def last_thought(self, trail: Space) -> str:
+        """Held white space at the end of thinking is text but for its framing; that is returned."""
         white = self.take_white()
-        text, framing = split_tail(white, trail)
         if len(self.reasoning_parts) == self.thought:
-            text, framing = "", white
+            return white
+        text, framing = split_tail(white, trail)
         if text:
             self.strand("reasoning", text)
-        self.mark("framing", len(framing))
+        return framing
 
     # -- drafts ---------------------------------------------------------------
 
@@ -342,7 +342,8 @@ class TagMachine(AnswerMachine, Aside):
         all of it is thinking.
         """
         assert self.setup.reasoning is not None
-        white = self.take_white()
+        assert self.setup.tools is not None
+        white = self.last_thought(self.setup.tools.before)
         start, undo = self.set_aside()
         close = scanner(self.setup.reasoning.close.spellings)
         calls = self.draft_calls(white)
