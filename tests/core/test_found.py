@@ -139,3 +139,16 @@ def test_white_space_around_a_name(name: str) -> None:
     text = f"<tool_call>\n<function={name}>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
     calls = Parser(None, "qwen3_coder").parse(text).tool_calls
     assert [(call.name, call.arguments) for call in calls] == [("ping", '{"a": "1"}')]
+
+
+def test_the_first_token_may_be_a_part_of_a_character() -> None:
+    """Ids have come although they decode to nothing yet: what text spells before its ids waits for them."""
+    pieces: dict[int, str | bytes] = {1: b"\xe2\x80", 2: b"\xa8", 3: "<think", 4: ">", 5: "<think>"}
+    parser = Parser("kimi_k2", "kimi_k2", tokenizer=TokenTable(pieces, [5]))
+    text = "\u2028<think>"
+    stream = parser.stream()
+    for piece, ids in (("", [1]), (text, []), ("", [2, 3, 4])):
+        stream.feed(piece, ids)
+    stream.finish()
+    assert stream.message == parser.parse(text, token_ids=[1, 2, 3, 4])
+    assert stream.message.reasoning == text

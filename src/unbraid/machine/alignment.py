@@ -81,6 +81,6 @@ class Alignment:
         self._locate()
         if self.starts.get(position) == token_id:
             return True
-        if position < self.covered or not self.covered:
-            return not self.covered
-        return True if ended else None
+        if position < self.covered:
+            return False
+        return None if self._begun and not ended else True
