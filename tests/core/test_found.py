@@ -35,68 +35,6 @@ def test_drafts_look_at_a_window_only(text: str, monkeypatch: pytest.MonkeyPatch
     assert max(seen) <= 3 * WINDOW
 
 
-@pytest.mark.parametrize("prompt", [None, "", "<|start|>assistant"])
-def test_a_role_that_is_written_again_is_a_header(prompt: str | None) -> None:
-    """Harmony: ``assistant to=…`` again, although the prompt has it, is still the header."""
-    text = 'assistant to=functions.ping<|channel|>commentary json<|message|>{"a":1}<|call|>'
-    message = Parser(*HARMONY, prompt=prompt).parse(text)
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [("ping", '{"a":1}')]
-    assert Parser(*HARMONY, prompt=prompt).parse("assistant<|channel|>final<|message|>Hi").content == "Hi"
-
-
-def test_an_empty_body_is_no_arguments() -> None:
-    """Harmony: a call whose body is empty has none."""
-    message = Parser(*HARMONY).parse("<|channel|>commentary to=functions.ping json<|message|><|call|>")
-    assert [(call.name, call.arguments, call.complete) for call in message.tool_calls] == [
-        ("ping", "{}", True)
-    ]
-
-
-def test_a_call_without_the_marker_of_its_arguments() -> None:
-    """Kimi: the call's end behind the id proves that it has no arguments."""
-    text = (
-        "<|tool_calls_section_begin|><|tool_call_begin|>functions.ping:0<|tool_call_end|>"
-        "<|tool_calls_section_end|>"
-    )
-    message = Parser(None, "kimi_k2").parse(text)
-    assert [(call.id, call.arguments) for call in message.tool_calls] == [("functions.ping:0", "{}")]
-    assert [one.code for one in message.diagnostics] == ["missing_marker"]
-
-
-def test_white_space_in_front_of_a_closer_is_no_missing_marker() -> None:
-    """Kimi: a space between arguments and closer is framing without a word."""
-    text = (
-        '<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1} '
-        "<|tool_call_end|><|tool_calls_section_end|>"
-    )
-    assert Parser(None, "kimi_k2").parse(text).diagnostics == []
-
-
-def test_several_envelopes_in_one_tag() -> None:
-    """Hermes: a further envelope in front of the closer is a call too."""
-    text = (
-        '<tool_call>\n{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {"z": 1}}\n</tool_call> done'
-    )
-    message = Parser(None, "hermes").parse(text)
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [("a", "{}"), ("b", '{"z": 1}')]
-    assert message.content == " done"
-
-
-def test_a_value_that_another_marker_ended_is_noted() -> None:
-    """Qwen3-Coder: a missing ``</parameter>`` is repaired, and said."""
-    text = "<tool_call>\n<function=f>\n<parameter=a>\nx\n</function>\n</tool_call>"
-    message = Parser(None, "qwen3_coder").parse(text)
-    assert message.tool_calls[0].arguments == '{"a": "x"}'
-    assert [one.code for one in message.diagnostics] == ["missing_marker"]
-
-
-def test_quoted_keys_are_not_taken_with_their_quotes() -> None:
-    """Gemma: JSON between the braces is a broken call, not a call with quotes in its keys."""
-    message = Parser(None, "gemma4").parse('<|tool_call>call:f{"city": "Oslo"}<tool_call|>x')
-    assert [call.complete for call in message.tool_calls] == [False]
-    assert message.diagnostics != []
-
-
 def test_a_detokenizer_may_drop_the_first_space() -> None:
     """The text begins without the space of its first token; special tokens are found all the same."""
     table = TokenTable({1: " Hello", 3: "</think>", 4: " hi"}, [3])
@@ -131,14 +69,6 @@ def test_one_call_a_turn_holds_in_the_grammar() -> None:
     constraint = Parser(*HARMONY, tools=tools, tool_choice="required").constraint()
     assert constraint is not None
     assert "one call of f" in constraint.enforced
-
-
-@pytest.mark.parametrize("name", [" ping ", "\nping", "ping\n"])
-def test_white_space_around_a_name(name: str) -> None:
-    """Every family: white space on both sides of a name is none of it."""
-    text = f"<tool_call>\n<function={name}>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
-    calls = Parser(None, "qwen3_coder").parse(text).tool_calls
-    assert [(call.name, call.arguments) for call in calls] == [("ping", '{"a": "1"}')]
 
 
 def test_the_first_token_may_be_a_part_of_a_character() -> None:

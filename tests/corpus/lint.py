@@ -75,6 +75,7 @@ def faults_of(value: Any) -> Iterator[str]:
     if value.get("tool_parser") is None and value.get("reasoning_parser") is None:
         yield "neither parser is named"
     yield from unheard(value, output)
+    yield from misquoted(value)
 
 
 def unheard(case: Mapping[str, Any], output: str) -> Iterator[str]:
@@ -85,6 +86,19 @@ def unheard(case: Mapping[str, Any], output: str) -> Iterator[str]:
             yield f"no tool and no text is named {call['name']!r}"
     if case["expect"]["tool_calls"] and (case.get("tools") == [] or case.get("tool_choice") == "none"):
         yield "a call is expected although no tool was offered"
+
+
+def misquoted(case: Mapping[str, Any]) -> Iterator[str]:
+    """Expected argument texts that are no text of the expected arguments."""
+    for call in case["expect"]["tool_calls"]:
+        if "arguments_text" not in call:
+            continue
+        try:
+            same = json.loads(call["arguments_text"]) == call["arguments"]
+        except ValueError:
+            same = False
+        if not same:
+            yield f"arguments_text of {call['name']!r} is no text of its arguments"
 
 
 def gaps(ids: Iterable[str]) -> Iterator[str]:

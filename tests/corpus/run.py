@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from tests.conformance.cases import conserved
 from tests.conformance.replay import typed
 from tests.laws.reading import read
 from unbraid import Message
@@ -45,6 +46,7 @@ def misses_of(case: Mapping[str, Any], mode: Mode) -> Iterator[str]:
     finish = case.get("engine_finish", "stop")
     whole = parser.parse(text, token_ids=ids, finish_reason=finish)
     yield from differences(case["expect"], whole, mode)
+    yield from conserved(text, whole)
     for pieces in splits_of(case):
         try:
             message, _ = read(parser, pieces, finish)
@@ -87,7 +89,7 @@ def same_call(wanted: Mapping[str, Any], call: Any) -> bool:
     """Whether a call is the expected one; a cut one's arguments are compared as text."""
     if (wanted["name"], wanted.get("complete", True)) != (call.name, call.complete):
         return False
-    if wanted.get("id", call.id) != call.id:
+    if wanted.get("id", call.id) != call.id or wanted.get("arguments_text", call.arguments) != call.arguments:
         return False
     if not call.complete:
         return bool(wanted["arguments"] == call.arguments)

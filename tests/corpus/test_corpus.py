@@ -58,6 +58,7 @@ def test_a_good_line() -> None:
         {"expect": {**NOTHING, "tool_calls": [{"name": "f", "arguments": "{}"}]}},
         {"expect": {**NOTHING, "tool_calls": [{"name": "f", "arguments": {}, "complete": False}]}},
         {"expect": {"content": "x"}},
+        {"expect": {**NOTHING, "tool_calls": [{"name": "f", "arguments": {}, "arguments_text": "{"}]}},
         {"not_a_case": "why"},
     ],
     ids=str,
@@ -75,6 +76,12 @@ def test_a_wrong_line_is_a_fault(change: dict[str, Any]) -> None:
         {"expect": {**NOTHING, "tool_calls": [{"name": "g", "arguments": {"a": 1}}]}},
         {"expect": {**NOTHING, "tool_calls": [{"name": "f", "arguments": {"a": True}}]}},
         {"expect": {**NOTHING, "tool_calls": [{"name": "f", "arguments": {"a": 1}, "id": "x"}]}},
+        {
+            "expect": {
+                **NOTHING,
+                "tool_calls": [{"name": "f", "arguments": {"a": 1}, "arguments_text": '{"a":1}'}],
+            }
+        },
         {"expect": {**GOOD["expect"], "finish_reason": "stop"}},
         {"expect": {**GOOD["expect"], "diagnostics": ["not_a_call"]}},
         {"tool_parser": "nobody"},
