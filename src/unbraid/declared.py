@@ -193,7 +193,7 @@ def _answer(field: str, answer: object) -> None:
         _refuse(field, "an Answer", answer)
     _literals(field, answer, ("open", "close"))
     _spaces(field, answer, ("lead", "trail"))
-    _one_of(f"{field}.written", answer.written, ("always", "alone", "calls"))
+    _one_of(f"{field}.written", answer.written, ("always", "empty", "alone", "calls"))
     _one_of(f"{field}.rest", answer.rest, ("content", "dropped"))
     if answer.cite is not None:
         if not isinstance(answer.cite, Cite):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring as _encode_basestring
 
-__all__ = ["DEPTH", "WHITE", "bare", "escape", "escape_surrogates", "integer_text", "json_kind",
-           "number_text", "python_to_json", "quote"]  # fmt: skip
+__all__ = ["DEPTH", "WHITE", "bare", "decode_entities", "encode_entities", "escape", "escape_surrogates",
+           "integer_text", "json_kind", "number_text", "python_to_json", "quote"]  # fmt: skip
 
 DEPTH = 512
 """Containers nested deeper than this are not read."""
@@ -328,3 +328,20 @@ def _unescape(body: str) -> str | None:
 
     plain = _PYTHON_ESCAPE.sub(one, body)
     return None if broken else plain
+
+
+# -- entities -----------------------------------------------------------------
+
+
+def encode_entities(text: str, entities: tuple[tuple[str, str], ...]) -> str:
+    """The text with each of these characters written as its entity, in order."""
+    for character, entity in entities:
+        text = text.replace(character, entity)
+    return text
+
+
+def decode_entities(text: str, entities: tuple[tuple[str, str], ...]) -> str:
+    """The text that ``encode_entities`` made this of."""
+    for character, entity in reversed(entities):
+        text = text.replace(entity, character)
+    return text

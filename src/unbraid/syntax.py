@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 __all__ = [
     "ANY",
+    "ATTRIBUTE",
     "BLANK",
     "WHITE",
     "Answer",
@@ -57,6 +58,7 @@ __all__ = [
 WHITE = " \t\r\n"
 UNQUOTED = r"[^\s<>{}\[\]()\"'`,=/]"
 NAME_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
+ATTRIBUTE = (("&", "&amp;"), ('"', "&quot;"))
 BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -145,16 +147,25 @@ class Ws:
 
 @dataclass(frozen=True)
 class Word:
-    """A word that carries no meaning (``function`` in DeepSeek V3): ``text`` is written, any name is read."""
+    """A word that carries no meaning (``function`` in DeepSeek V3): ``text`` is written, any name is read.
+
+    ``{number}`` in it is the number of the call in its turn, from 1.
+    """
 
     text: str
 
 
 @dataclass(frozen=True)
 class Name:
-    """The function's name: one or more of ``chars`` (a regular-expression class), trimmed, at most 256."""
+    """The function's name: one or more of ``chars`` (a regular-expression class), trimmed, at most 256.
+
+    ``entities`` are characters and what is written for them. ``twice``: a name written two times
+    with this between is read as the name once, where only that is declared.
+    """
 
     chars: str = NAME_CHARS
+    entities: tuple[tuple[str, str], ...] = ()
+    twice: str = ""
 
 
 @dataclass(frozen=True)
@@ -271,6 +282,7 @@ class Pairs:
     in ``middle`` tells the type of the value. ``empty`` is written in place of no pairs.
     ``wrappers`` are keys that models put around all arguments: a pair that stands alone with such a
     key, which the tool doesn't declare, and an object of declared keys is that object.
+    ``entities`` are characters of a key and what is written for them.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
@@ -286,6 +298,7 @@ class Pairs:
     early: tuple[str, ...] = ()
     empty: str = ""
     wrappers: tuple[str, ...] = ()
+    entities: tuple[tuple[str, str], ...] = ()
 
     @property
     def tag(self) -> TypeTag | None:
@@ -398,20 +411,24 @@ class Answer:
 
     Special tokens always count, and an opener that is one ends thinking. Ordinary text
     counts in its place only: the opener where no content came before it, the closer where
-    the turn ends behind it, or calls come. ``lead`` stands behind the opener, ``trail``
-    before the closer. ``written``: when the writer and the grammar have the markers:
-    ``always``, around an answer ``alone``, or around what stands in front of ``calls``, even
-    nothing. ``rest``: what text behind the closer, or behind calls, is, up
-    to the next marker. ``cite``: passages of content and thinking may cite.
+    the turn ends behind it, or calls come. ``sure``: the markers are made of special tokens,
+    and count as those do. ``lead`` stands behind the opener, ``trail`` before the closer.
+    ``written``: when the writer and the grammar have the markers: ``always``, around
+    ``empty`` content too, around an answer ``alone``, or around what stands in front of
+    ``calls``, even nothing. ``rest``: what text behind the closer, or behind calls, is, up
+    to the next marker. ``cite``: passages of content and thinking may cite. ``end`` is
+    written behind answer and calls, and is one of the turn ends as well.
     """
 
     open: Lit
     close: Lit
     lead: Space = NO_SPACE
     trail: Space = NO_SPACE
-    written: Literal["always", "alone", "calls"] = "always"
+    written: Literal["always", "empty", "alone", "calls"] = "always"
     rest: Literal["content", "dropped"] = "content"
     cite: Cite | None = None
+    sure: bool = False
+    end: Lit | None = None
 
 
 @dataclass(frozen=True)
@@ -479,13 +496,15 @@ def invoke(
     gap: str = "\n",
     empty: str = "",
     wrappers: tuple[str, ...] = (),
+    twice: str = "",
 ) -> Calls:
     """A call as elements: ``<invoke name="N">``, ``<parameter name="K">V</parameter>`` …, ``</invoke>``.
 
     ``prefix`` stands before both elements' names, ``gap`` behind every tag but the
     parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names
-    also stand between single quotes or none. ``empty`` and ``wrappers`` are as in ``Pairs``. An
-    element that closes itself has no arguments, and a JSON object may stand in place of the parameters.
+    also stand between single quotes or none. ``empty`` and ``wrappers`` are as in ``Pairs``,
+    ``twice`` as in ``Name``. An element that closes itself has no arguments, and a JSON object
+    may stand in place of the parameters.
     """
     quotes = ('"', "'", "") if any_quote else ('"',)
     close = lit(f"</{prefix}invoke>")
@@ -506,7 +525,7 @@ def invoke(
     return Calls(
         (
             lit(*(f"<{prefix}invoke name={quote}" for quote in quotes)),
-            Name(UNQUOTED if any_quote else NAME_CHARS),
+            Name(UNQUOTED if any_quote else NAME_CHARS, twice=twice),
             Choice(((lit(*ends), Ws(gap), body), (alone, Nothing()))),
         )
     )

@@ -88,6 +88,8 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     turn_end = pair.setup.end.text if content and not calls else ""
     if end and pair.setup.dropped:
         turn_end += pair.setup.dropped[0]
+    if pair.setup.answer is not None and pair.setup.answer.end is not None:
+        turn_end = pair.setup.answer.end.text + turn_end
     begin = pair.setup.begin.text if state.thinking == "absent" and not block else ""
     opening, closing = _around(
         pair.setup.answer, content, called=bool(calls), opened=state.answer and not block
@@ -104,7 +106,7 @@ def _around(answer: Answer | None, content: str, *, called: bool, opened: bool) 
     closing = answer.trail.text + answer.close.text
     if opened:
         return "", closing
-    wanted = {"always": bool(content), "alone": bool(content) and not called, "calls": called}
+    wanted = {"always": bool(content), "empty": True, "alone": bool(content) and not called, "calls": called}
     return (answer.open.text + answer.lead.text, closing) if wanted[answer.written] else ("", "")
 
 

@@ -102,6 +102,8 @@ def markers(reasoning: str | None, tool: str, special: bool | None = None) -> tu
         elif half is not None:
             found += literals(half.call.parts)
             found += [half.section.open, half.section.close] if half.section else []
+        if isinstance(half, (Reasoning, Tools)) and half.answer:
+            found += [half.answer.open, half.answer.close, *([half.answer.end] if half.answer.end else [])]
     kept = [one for one in found if special is None or one.special == special]
     return tuple(dict.fromkeys(spelling for one in kept for spelling in one.spellings))
 

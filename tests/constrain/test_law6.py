@@ -16,7 +16,7 @@ from unbraid.constrain import constrain
 from unbraid.formats import TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.message import Message
 from unbraid.newlines import recovered
-from unbraid.syntax import Channels, Reasoning
+from unbraid.syntax import Channels, Reasoning, Tools
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
@@ -50,6 +50,11 @@ ODD = {"duplicate_key"}
 BODIES = {
     one.text for half in map(tool_format, TOOL_PARSERS) if isinstance(half, Channels) for one in half.bodies
 }
+ANSWERS = {
+    half.answer.close.text
+    for half in map(tool_format, TOOL_PARSERS)
+    if isinstance(half, Tools) and half.answer is not None
+}
 
 
 def strands_of(reasoning: str | None, thinking: str, rest: str) -> tuple[str, str]:
@@ -71,7 +76,7 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
         assert isinstance(arguments, dict), text
         jsonschema.validate(arguments, SCHEMAS[call.name])
     count = len(message.tool_calls)
-    messages = any(one in rest for one in BODIES)
+    messages = any(one in rest for one in BODIES | ANSWERS)
     if choice == "answer":
         assert count <= 16, text
         if not count:

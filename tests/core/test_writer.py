@@ -47,6 +47,7 @@ OWN: list[Names] = [
     ("glm47", "glm47"),
     ("granite", "hermes"),
     ("kimi_k2", "kimi_k2"),
+    ("kimi_k3", "kimi_k3"),
     ("mistral", "mistral"),
     ("qwen3", "hermes"),
     ("qwen3", "qwen3_coder"),

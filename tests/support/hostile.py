@@ -35,6 +35,7 @@ from unbraid.syntax import (
     Reasoning,
     Tools,
     TypeTag,
+    Word,
     Ws,
 )
 
@@ -306,6 +307,8 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
             out.append(
                 part.pattern.format(name=name, index=choose.randint(0, 3)) if part.name else "abcDEF123"
             )
+        elif isinstance(part, Word):
+            out.append(part.text.format(number=1))
         elif isinstance(part, Json):
             out.append(json.dumps(arguments, ensure_ascii=choose.random() < 0.5))
         elif isinstance(part, Envelope):

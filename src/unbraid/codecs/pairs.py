@@ -12,7 +12,7 @@ from typing import Literal
 
 from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
-from unbraid.literals import escape
+from unbraid.literals import decode_entities, escape
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.keys import Keys
 from unbraid.machine.names import read_chars
@@ -67,7 +67,7 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
     if found is None or end is None or end.group() not in table.consumed:
         return False
     white, _, key, *middle, pad, text = found.groups()
-    key = key.strip(WHITE)
+    key = decode_entities(key.strip(WHITE), part.entities)
     if key in seen or key in part.wrappers or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
     m.take(len(white), "framing")
@@ -174,7 +174,7 @@ def key_text(m: Reader, part: Pairs) -> Generator[None, None, str]:
     """Read a key, trimmed."""
     text = yield from read_chars(m, part.key_chars, "a key")
     m.take(len(text), "markup")
-    return text.strip(WHITE)
+    return decode_entities(text.strip(WHITE), part.entities)
 
 
 def read_value(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[str], *, dropped: bool) -> Run:

@@ -29,6 +29,7 @@ from unbraid.constrain.tree import (
 from unbraid.constrain.typed import Typed
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
+from unbraid.literals import encode_entities
 from unbraid.machine.setup import Setup, literals, setup, written_parts
 from unbraid.syntax import (
     MAX_NAME,
@@ -172,15 +173,28 @@ class _Builder:
         ends = [seq(Run(self.forbidden, end=self.marker(one)), body) for one in closers]
         if self.tools is not None and reasoning.tools_inside == "end" and not self.anchored:
             opener, rest = self.calls()
-            ends.append(seq(Run(self.forbidden, end=opener), rest))
+            ends.append(seq(Run(self.forbidden, end=opener), rest, self.end()))
         return alt(ends)
+
+    def no_answer(self, marks: Answer) -> Node:
+        """The markers around content, where they are written around none."""
+        if marks.written != "empty":
+            return Text("")
+        return maybe(seq(maybe(self.marker(marks.open.text)), self.marker(marks.close.text)))
+
+    def end(self) -> Node:
+        """What is written behind answer and calls."""
+        marks = self.setup.answer
+        if marks is None or marks.end is None:
+            return Text("")
+        return maybe(seq(self.marker(marks.end.text), self.white))
 
     def body(self) -> Node:
         """What follows thinking: the answer or calls, with the markers of the answer or without."""
         answer, demand = self.setup.answer, self.demand
         if answer is None:
             return self.bare_body()
-        if answer.written == "always":
+        if answer.written in ("always", "empty"):
             return self.marked_body(answer)
         opener, closer = seq(self.white, self.spelled(answer.open)), self.marker(answer.close.text)
         text = Run(self.forbidden, end=closer)
@@ -202,13 +216,13 @@ class _Builder:
         close = self.marker(marks.close.text)
         if demand.schema is not None:
             opener = maybe(seq(self.marker(marks.open.text), self.white))
-            options.append(seq(self.white, opener, self.answer(), self.white, close))
+            options.append(seq(self.white, opener, self.answer(), self.white, close, self.end()))
         if demand.mode != "none":
             call, rest = self.calls()
-            options.append(seq(self.white, call, rest))
+            options.append(seq(self.white, self.no_answer(marks), call, rest, self.end()))
             if demand.mode == "auto" and demand.schema is None:
                 answer = seq(maybe(self.marker(marks.open.text)), Run(self.forbidden, end=close), self.white)
-                options += [seq(answer, maybe(seq(call, rest))), Run(self.forbidden)]
+                options += [seq(answer, maybe(seq(call, rest)), self.end()), Run(self.forbidden)]
         return alt(options)
 
     def bare_body(self) -> Node:
@@ -359,11 +373,11 @@ class _Call:
         if isinstance(part, Ws):
             return self.builder.gap
         if isinstance(part, Word):
-            return Text(part.text)
+            return Regex("[0-9]{1,4}") if "{number}" in part.text else Text(part.text)
         if isinstance(part, Given):
             return Text("")
         if isinstance(part, Name):
-            return Text(self.name(part.chars))
+            return Text(self.name(part.chars, part.entities))
         if isinstance(part, Id):
             return self.id(part)
         if isinstance(part, Json):
@@ -380,9 +394,9 @@ class _Call:
             return self.builder.values.gemma(part, self.tool)
         raise Unsupported(f"no grammar for {type(part).__name__}", param="tool_parser")
 
-    def name(self, chars: str) -> str:
+    def name(self, chars: str, entities: tuple[tuple[str, str], ...] = ()) -> str:
         """The tool's name, if the format can carry it."""
-        name = self.tool.name
+        name = encode_entities(self.tool.name, entities)
         if len(name) > MAX_NAME or not re.fullmatch(f"(?:{chars})+", name):
             raise Unsupported(
                 f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"

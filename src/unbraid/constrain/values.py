@@ -17,7 +17,7 @@ from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
 from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
-from unbraid.literals import WHITE, json_kind, quote
+from unbraid.literals import WHITE, encode_entities, json_kind, quote
 from unbraid.machine.setup import Setup
 from unbraid.schema import Slot, Typer
 from unbraid.syntax import MAX_NAME, GemmaObject, Lit, Pairs, Part, TypeTag
@@ -164,7 +164,8 @@ class _Pairs:
                 if key in required:
                     raise self.typed.refuse(f"the format can't carry the key {key!r}", path)
                 continue
-            pair = self.pair(Text(key), schemas.get(key, True), slots.property(key), path)
+            written = Text(encode_entities(key, self.part.entities))
+            pair = self.pair(written, schemas.get(key, True), slots.property(key), path)
             nodes.append((key in required, pair))
         return self.joined(nodes)
 
@@ -174,10 +175,11 @@ class _Pairs:
 
     def carries(self, key: str) -> bool:
         """Whether the key can stand between the tags."""
+        text = encode_entities(key, self.part.entities)
         return (
-            len(key) <= MAX_NAME
+            len(text) <= MAX_NAME
             and key == key.strip(WHITE)
-            and bool(re.fullmatch(f"(?:{self.part.key_chars})+", key))
+            and bool(re.fullmatch(f"(?:{self.part.key_chars})+", text))
         )
 
     def pair(self, key: Node, schema: Any, slot: Slot, path: str) -> Node:

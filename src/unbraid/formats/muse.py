@@ -9,7 +9,7 @@ BOTH = ("<|eot|>", "<|eom|>")
 
 CALLS = Tools(
     section=Section(lit("<atem:function_calls>"), lit("</atem:function_calls>"), pad="\n"),
-    call=invoke("atem:"),
+    call=invoke("atem:", twice="."),
     between=any_space("\n"),
     calls_per_turn=1,
 )

@@ -87,6 +87,7 @@ PRESETS = {
     "kimi-k2": Preset(None, "kimi_k2", models=("Kimi-K2-Instruct",)),
     "kimi-k2-thinking": Preset("kimi_k2", "kimi_k2", models=("Kimi-K2-Thinking",)),
     "kimi-k2.5": Preset("kimi_k2", "kimi_k2", models=("Kimi-K2.5", "Kimi-K2.6")),
+    "kimi-k3": Preset("kimi_k3", "kimi_k3", models=("Kimi-K3",)),
     "kimi-vl": Preset("kimi", None, models=("Kimi-VL-Thinking",)),
     "laguna-s": Preset("poolside_laguna_s", "poolside_laguna_s", models=("Laguna S 2.1",)),
     "laguna-xs": Preset("poolside_v1", "poolside_v1", models=("Laguna XS.2", "Laguna XS 2.1")),

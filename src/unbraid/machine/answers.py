@@ -63,7 +63,7 @@ class AnswerMachine(CallMachine):
     def opens_answer(self, marker: str) -> bool:
         """Whether a marker in front of content counts: ordinary text only where no content came before."""
         assert self.setup.answer is not None
-        return self.blank or self.setup.answer.open.special
+        return self.blank or (self.setup.answer.sure or self.setup.answer.open.special)
 
     def ends_answer(self, marker: str) -> bool | None:
         """Whether the marker at ``buf[i]`` ends content; None while that is open.
@@ -71,7 +71,7 @@ class AnswerMachine(CallMachine):
         Ordinary text does only where the turn ends behind it, or calls come.
         """
         assert self.setup.answer is not None
-        if self.setup.answer.close.special:
+        if self.setup.answer.sure or self.setup.answer.close.special:
             return True
         at = end = self.i + len(marker)
         while at < len(self.buf) and at < end + MAX_WHITE and self.buf[at] in WHITE:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from functools import lru_cache
 
+from unbraid.literals import decode_entities
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
 from unbraid.machine.setup import first_literals
@@ -43,8 +44,15 @@ def read_name(m: Reader, part: Name) -> Run:
     yield from m.white_run(WHITE)
     name = yield from read_chars(m, part.chars, "a function's name")
     m.take(len(name), "name")
-    m.call.name = name
+    m.call.name = single(decode_entities(name, part.entities), part.twice, m.state.tools)
     yield from m.white_run(WHITE)
+
+
+def single(name: str, between: str, tools: Collection[str] | None) -> str:
+    """A name that is written twice is read once, where only that is a declared tool's."""
+    half = (len(name) - len(between)) // 2
+    doubled = between and name == name[:half] + between + name[:half]
+    return name[:half] if doubled and tools and name not in tools and name[:half] in tools else name
 
 
 def read_given(m: Reader, part: Given) -> Run:

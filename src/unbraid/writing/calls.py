@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from unbraid.literals import quote
+from unbraid.literals import encode_entities, quote
+from unbraid.machine.names import single
 from unbraid.machine.setup import written_parts
 from unbraid.message import ToolCall
 from unbraid.syntax import (
@@ -107,12 +108,14 @@ class _CallWriter:
         """One part; ``rest`` are the parts behind it."""
         if isinstance(part, Lit):
             return part.text if part.written else ""
-        if isinstance(part, (Ws, Word)):
+        if isinstance(part, Ws):
             return part.text
+        if isinstance(part, Word):
+            return part.text.format(number=self.index + 1)
         if isinstance(part, Choice):
             return self.sequence(part.options[0], rest)
         if isinstance(part, Name):
-            return check_name(self.call.name, part.chars, f"{self.path}.name")
+            return self.name(part)
         if isinstance(part, Given):
             return self.given(part)
         if isinstance(part, Id):
@@ -147,6 +150,13 @@ class _CallWriter:
         if self.call.name != part.name:
             raise fail(f"{self.path}.name", f"only {part.name!r} can be called")
         return ""
+
+    def name(self, part: Name) -> str:
+        """The function's name."""
+        name, path = self.call.name, f"{self.path}.name"
+        if single(name, part.twice, self.pair.offered) != name:
+            raise fail(path, "a declared name that is written twice is read once")
+        return check_name(encode_entities(name, part.entities), part.chars, path)
 
     def id(self, part: Id) -> str:
         """The id, which holds the name: the call's own where it has the pattern, else a counted one."""

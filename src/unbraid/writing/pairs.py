@@ -7,7 +7,7 @@ from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
-from unbraid.literals import json_kind
+from unbraid.literals import encode_entities, json_kind
 from unbraid.schema import Slot
 from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part, TypeTag
 from unbraid.writing.pair import Pair, fail
@@ -35,7 +35,9 @@ def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, argu
     behind = next((one.text for one in rest if isinstance(one, Lit)), "")
     out = []
     for n, (key, value) in enumerate(entries):
-        follow = part.open.text + entries[n + 1][0] if n + 1 < len(entries) else behind
+        follow = behind
+        if n + 1 < len(entries):
+            follow = part.open.text + encode_entities(entries[n + 1][0], part.entities)
         where = f"{path}.{key}"
         out.append(part.open.text + _key(part, key, where) + _middle(part, value) + part.pad)
         out.append(_value(part, table, typer.property(key), value, follow, where))
@@ -46,9 +48,10 @@ def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, argu
 def _key(part: Pairs, key: str, path: str) -> str:
     if not key or key != key.strip(WHITE) or len(key) > MAX_NAME:
         raise fail(path, f"a key is 1 to {MAX_NAME} characters without white space around it")
-    if not re.fullmatch(f"{part.key_chars}+", key):
+    text = encode_entities(key, part.entities)
+    if len(text) > MAX_NAME or not re.fullmatch(f"{part.key_chars}+", text):
         raise fail(path, f"a key is made of {part.key_chars}")
-    return key
+    return text
 
 
 def _middle(part: Pairs, value: str) -> str:
