@@ -27,8 +27,10 @@ from .tasks import every_pair, long, made_up, mutated, prefixes
 from .texts import endless
 
 Task = tuple[str, str, Callable[[], None]]
-LONG = 1_000_000
+LONG = 200_000
+"""Characters of an endless text, in all but one of ``RARE`` tasks."""
 LONGEST = 10_000_000
+RARE = 12
 
 
 def tasks(found: Sequence[Pair], start: int) -> Iterator[Task]:
@@ -43,8 +45,8 @@ def tasks(found: Sequence[Pair], start: int) -> Iterator[Task]:
             yield "made up", f"{pair}, seed {number}", lambda p=pair, n=number: made_up(p, 150, n)
             yield "mutated", f"{pair}, seed {number}", lambda p=pair, n=number: mutated(p, n, 100)
             name = chance.choice(list(endless(pair)))
-            size = LONGEST if name == "argument" else LONG
-            yield "endless", f"{pair}, {name}", lambda p=pair, n=name, s=size: long(p, n, s)
+            size = LONG if chance.randrange(RARE) else LONGEST
+            yield "endless", f"{pair}, {name}, {size}", lambda p=pair, n=name, s=size: long(p, n, s)
             if cut:
                 case = cut.pop()
                 yield "prefixes", case["id"], lambda c=case, n=number: prefixes(c, n)
