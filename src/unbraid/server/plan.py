@@ -21,6 +21,7 @@ from unbraid.parser import Parser, halves
 from unbraid.prompts import prompt_state
 from unbraid.server.normal import Ask
 from unbraid.server.setup import Setup
+from unbraid.server.vocabulary import closing
 from unbraid.wire.errors import ApiError
 
 __all__ = ["Budget", "Job", "check_model", "plan"]
@@ -88,16 +89,16 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
     parser = Parser(setup.reasoning_parser, setup.tool_parser, **options)
     constraint, after = None, None
     if _needs_constraint(ask, setup):
-        made = _constrain(ask, setup, engine, parser.plan.thinking, prompt)
+        made = _constrain(ask, setup, engine, parser, parser.plan.thinking, prompt)
         constraint = _exported(made, engine, ask)
         parser = Parser(
             setup.reasoning_parser,
             setup.tool_parser,
             **{**options, "constrained": True, "markers": made.markers},
         )
-    limit = _budget(ask, setup, parser)
+    limit, end_text = _budget(ask, setup, parser), _end_text(setup, parser)
     if limit is not None and constraint is not None:
-        after = _exported(_constrain(ask, setup, engine, "closed", prompt), engine, ask)
+        after = _exported(_constrain(ask, setup, engine, parser, "closed", prompt), engine, ask)
     generation = Generation(prompt, ask.sampling, constraint, ask.logprobs)
     return Job(
         id="chatcmpl-" + secrets.token_hex(16),
@@ -106,7 +107,7 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
         ask=ask,
         parser=parser,
         generation=generation,
-        budget=None if limit is None or setup.end_text is None else Budget(limit, setup.end_text, after),
+        budget=None if limit is None or end_text is None else Budget(limit, end_text, after),
         foreign_ends=setup.foreign_ends,
         alias=setup.alias,
     )
@@ -179,14 +180,16 @@ def _needs_constraint(ask: Ask, setup: Setup) -> bool:
     return ask.schema is not None or tools.forced or tools.limited or strict
 
 
-def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: ThinkingState, prompt: str) -> Any:
+def _constrain(
+    ask: Ask, setup: Setup, engine: Engine, parser: Parser, thinking: ThinkingState, prompt: str
+) -> Any:
     from unbraid.constrain import constrain
 
     level = setup.strict_level or "auto"
     with _paths_of_the_request(ask):
         made = constrain(
-            setup.reasoning_parser,
-            setup.tool_parser,
+            parser.reasoning_parser,
+            parser.tool_parser,
             tools=ask.tools.callable,
             tool_choice=ask.tools.choice,
             parallel_tool_calls=ask.parallel_tool_calls,
@@ -197,7 +200,7 @@ def _constrain(ask: Ask, setup: Setup, engine: Engine, thinking: ThinkingState, 
             markers=setup.markers,
             max_white=MAX_WHITE,
             max_string=setup.max_string,
-            label=thinking == "open" and _label_to_come(setup, prompt),
+            label=thinking == "open" and _label_to_come(parser, prompt),
         )
     if made is None:
         raise Unsupported("this request can't be enforced by a grammar", param="tool_choice")
@@ -226,9 +229,9 @@ def _paths_of_the_request(ask: Ask) -> Iterator[None]:
         raise type(error)(message.replace(old, new, 1), param=param.replace(old, new, 1)) from error
 
 
-def _label_to_come(setup: Setup, prompt: str) -> bool:
+def _label_to_come(parser: Parser, prompt: str) -> bool:
     """Whether the prompt opened thinking without the label that stands behind the opener."""
-    reasoning, _, _ = halves(setup.reasoning_parser, None)
+    reasoning, _, _ = halves(parser.reasoning_parser, None)
     return reasoning is not None and prompt_state(reasoning, prompt).label
 
 
@@ -248,6 +251,13 @@ def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
 
 
 # -- thinking budget ----------------------------------------------------------
+
+
+def _end_text(setup: Setup, parser: Parser) -> str | None:
+    """What ends thinking whose budget is spent: the variant's own closing, unless another text was set."""
+    if setup.end_text != closing(halves(setup.reasoning_parser, None)[0]):
+        return setup.end_text
+    return closing(halves(parser.reasoning_parser, None)[0])
 
 
 def _budget(ask: Ask, setup: Setup, parser: Parser) -> int | None:

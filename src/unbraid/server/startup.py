@@ -14,8 +14,9 @@ from unbraid.formats import preset
 from unbraid.parser import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
-from unbraid.server.vocabulary import check_markers, foreign_ends, markers
+from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
 from unbraid.syntax import Channels, Reasoning
+from unbraid.variants import variant_names
 
 __all__ = ["prepare"]
 
@@ -41,6 +42,8 @@ def prepare(engine: Engine, options: Options) -> Setup:
     formats, InvalidRequest about any other option.
     """
     pair = _pair(engine, options)
+    names = variant_names(pair.reasoning, pair.tools, tokenizer=engine.tokenizer)
+    pair = _Pair(*names, pair.why)
     try:
         reasoning, _, _ = halves(pair.reasoning, pair.tools)
     except IncompatiblePair as error:
@@ -153,9 +156,7 @@ def _end_text(options: Options, reasoning: Reasoning | None) -> str | None:
         if not isinstance(end, str) or not end:
             raise InvalidRequest("--reasoning-config: reasoning_end_str must be a text")
         return end
-    if reasoning is None:
-        return None
-    return reasoning.trail.text + reasoning.close.text + reasoning.after.text
+    return closing(reasoning)
 
 
 # -- the report -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_
 from unbraid.machine.frames import frame_of
 from unbraid.machine.setup import answer_of, call_openers, literals
 from unbraid.parser import Parser, halves
-from unbraid.syntax import Channels, Lit
+from unbraid.syntax import Channels, Lit, Reasoning
 from unbraid.tokens import Tokenizer
 
 __all__ = ["check_markers", "foreign_ends", "markers", "openers"]
@@ -36,6 +36,13 @@ def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
     if answer is not None:
         found += [answer.open, answer.close]
     return list(dict.fromkeys(found))
+
+
+def closing(reasoning: Reasoning | None) -> str | None:
+    """The text that ends thinking of a half, None without one."""
+    if reasoning is None:
+        return None
+    return reasoning.trail.text + reasoning.close.text + reasoning.after.text
 
 
 def check_markers(
