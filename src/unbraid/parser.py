@@ -38,9 +38,10 @@ class Plan:
     """What a driver has to do for this request.
 
     ``skip_special_tokens`` and ``spaces_between_special_tokens`` are how the engine
-    must decode; ``stop`` are turn ends to stop at; ``thinking`` is the start state:
-    ``open``, ``closed``, ``optional`` or ``off``; ``constrained`` says whether the
-    output is read as one whose calls a grammar enforced (a forced choice, or as the parser was told).
+    must decode; ``stop`` are turn ends to stop at, none that begins a longer marker;
+    ``thinking`` is the start state: ``open``, ``closed``, ``optional`` or ``off``;
+    ``constrained`` says whether the output is read as one whose calls a grammar enforced
+    (a forced choice, or as the parser was told).
     """
 
     thinking: Literal["open", "closed", "optional", "off"]
@@ -178,13 +179,16 @@ class Parser:
     @property
     def plan(self) -> Plan:
         """What a driver has to do for this request."""
-        dropped = self._channels.dropped if self._channels else ()
-        for half in (self._reasoning, self._tools):
-            dropped = (*dropped, *(half.dropped if half else ()))
+        halves = (self._channels, self._reasoning, self._tools)
+        ends = dict.fromkeys(one for half in halves if half for one in half.dropped)
+        markers = _markers(self._reasoning, self._tools, self._channels)
+        texts = {text for one in markers for text in one.spellings}
         return Plan(
             thinking=self._thinking_state(),
             constrained=self._constrained,
-            stop=tuple(dict.fromkeys(dropped)),
+            stop=tuple(
+                one for one in ends if not any(text != one and text.startswith(one) for text in texts)
+            ),
         )
 
     def constraint(

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import read_every_way, strands
-from tests.support.hostile import tools_of
+from tests.support.hostile import strings, tools_of
 from unbraid import Parser, TokenTable
+from unbraid.formats import TOOL_PARSERS, tool_format
 
 TYPES: dict[str, Any] = {
     "s": {"type": "string"},
@@ -164,3 +165,14 @@ def test_gpt_oss_11_an_emoji_over_tokens() -> None:
     text = head + '{"q": "café 😀"}<|call|>'
     message = read_every_way(Parser(**HARMONY, tokenizer=table), text, ids=pieces)
     assert strands(message) == (None, None, [("f", '{"q": "café 😀"}')])
+
+
+@pytest.mark.parametrize("name", sorted(TOOL_PARSERS))
+def test_an_engine_is_not_told_to_stop_where_a_call_begins(name: str) -> None:
+    stop = Parser(None, name).plan.stop
+    for one in strings(tool_format(name)):
+        assert not any(one != end and one.startswith(end) for end in stop), (one, stop)
+
+
+def test_a_turn_end_that_begins_a_call_is_no_stop() -> None:
+    assert Parser(None, "gigachat3").plan.stop == ("</s>",)

@@ -60,8 +60,6 @@ def test_arguments_are_objects_for_the_template() -> None:
         "{{ cycler.__init__.__globals__ }}",
         "{{ raise_exception.__globals__['json'] }}",
         "{{ strftime_now.__code__.co_names }}",
-        "{{ messages.append(1) }}",
-        "{{ messages[0].update(role='x') }}",
         "{% for n in range(10 ** 9) %}{% endfor %}",
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{{ nothing.at.all }}",
@@ -74,6 +72,18 @@ def test_arguments_are_objects_for_the_template() -> None:
 def test_a_hostile_or_broken_template_is_refused(source: str) -> None:
     with pytest.raises(InvalidRequest):
         ChatTemplate(source).render([USER])
+
+
+def test_a_template_may_change_its_own_copies_only() -> None:
+    message = {"role": "user", "content": "Hi", "parts": [1]}
+    kwargs = {"list": [1]}
+    source = (
+        "{%- set _ = messages.append(1) %}{%- set _ = messages[0].update(role='x') %}{{ messages | length }}"
+        "{%- set _ = messages[0].parts.append(2) %}{%- set _ = list.append(2) %}{{ messages[0].role }}"
+    )
+    assert ChatTemplate(source).render([message], kwargs=kwargs) == "2x"
+    assert message == {"role": "user", "content": "Hi", "parts": [1]}
+    assert kwargs == {"list": [1]}
 
 
 def test_what_a_template_raises_is_the_message() -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from jinja2 import TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 
 from unbraid.errors import InvalidRequest
 
@@ -61,8 +61,9 @@ def _to_json(
     )
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+def _environment() -> SandboxedEnvironment:
+    """A sandbox; templates of some families append to lists, so what they are given are copies."""
+    environment = SandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
     )
     environment.filters["tojson"] = _to_json
@@ -110,9 +111,9 @@ class ChatTemplate:
         if continue_final_message:
             _mark_end(prepared)
         names = {
-            **self.variables,
-            "documents": documents,
-            **(kwargs or {}),
+            **_copied(self.variables, "chat_template"),
+            "documents": _copied(documents, "documents"),
+            **_copied(dict(kwargs or {}), "chat_template_kwargs"),
             "messages": prepared,
             "tools": _copied(list(tools), "tools") if tools else None,
             "add_generation_prompt": add_generation_prompt and not continue_final_message,
