@@ -218,6 +218,7 @@ def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
         "prompt_when_off": half.empty_when_off,
         "answer_if": half.answer_if,
         "escaped_newlines": half.escaped_newlines,
+        "inline": half.inline,
         "framing": {part: _space(getattr(half, part))
                     for part in ("begin", "before", "lead", "trail", "after", "end")},
         "cut_policy": dict(CUT),
@@ -507,6 +508,8 @@ def _thinking_lines(half: dict[str, Any]) -> list[str]:
             f"- With {_code(half['answer_if'])} true, thinking that no content and no call follows is the "
             "content; it is held until that is known."
         )
+    if half.get("inline"):
+        lines.append("- Thinking is given out as content, between its markers.")
     if half.get("escaped_newlines"):
         lines.append("- Line breaks may be written as escapes; code and formulas keep them.")
     if half.get("prompt_when_off"):
@@ -590,8 +593,11 @@ def _examples(name: str, reasoning: Reasoning | Channels | None, tools: Tools | 
     tool_name = (*names_of("tools", tools), name)[0] if tools else None
     first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
     second = ToolCall("", "get_weather", '{"city": "Bergen"}')
-    thoughts = "The user asks for Oslo." if reasoning else None
+    thoughts: str | None = "The user asks for Oslo." if reasoning else None
     messages = {"An answer": Message(thoughts, "It rains.")}
+    if isinstance(reasoning, Reasoning) and reasoning.inline:
+        block, thoughts = f"{reasoning.open.text}{thoughts}{reasoning.close.text}", None
+        messages = {"An answer": Message(None, block + "It rains.")}
     if tools:
         messages["A call"] = Message(thoughts, None, [first])
         messages["Content and two calls"] = Message(None, "Let me look.", [first, second])

@@ -10,6 +10,7 @@ from unbraid import validate
 from unbraid.answers import AnswerStream
 from unbraid.errors import IncompatiblePair
 from unbraid.formats import preset, reasoning_format, tool_format
+from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import begins_thinking
 from unbraid.machine.setup import answer_of, begin_of, flat, literals, setup
@@ -261,6 +262,8 @@ class Parser:
         half = self._reasoning
         if half is not None and half.answer_if and self._kwargs.get(half.answer_if) is True:
             machine = AnswerStream(machine)
+        if half is not None and half.inline:
+            machine = InlineStream(machine, half, self._state.open)
         if half is not None and half.escaped_newlines:
             machine = NewlineStream(machine)
         if self._arguments == "complete":

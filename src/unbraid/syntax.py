@@ -598,7 +598,8 @@ class Reasoning:
     ``answer_if`` is a variable: when it is true, thinking that no content and no call
     follows is the content, and it is held until that is known. ``escaped_newlines``:
     the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
-    and content, outside code and formulas (see ``unbraid.newlines``).
+    and content, outside code and formulas (see ``unbraid.newlines``). ``inline``: thinking is
+    given out as content, between its markers.
     """
 
     open: Lit
@@ -625,6 +626,7 @@ class Reasoning:
     answer: Answer | None = None
     answer_if: str = ""
     escaped_newlines: bool = False
+    inline: bool = False
     models: tuple[str, ...] = ()
 
 

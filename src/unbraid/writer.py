@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unbraid import validate
+from unbraid.inline import separated
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
 from unbraid.syntax import NO_SPACE, Answer, Reasoning
@@ -50,6 +51,11 @@ def write(
     state = start_state(thinking, pair.reasoning)
     if pair.channels is not None:
         return write_channels(pair, pair.channels, message, state, history_calls, end)
+    if pair.reasoning is not None and pair.reasoning.inline:
+        found = separated(message, pair.reasoning, state.thinking == "open")
+        if isinstance(found, str):
+            raise fail("reasoning" if message.reasoning else "content", found)
+        message = found
     return _write_tags(pair, message, state, history_calls, end)
 
 

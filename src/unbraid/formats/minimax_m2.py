@@ -17,6 +17,17 @@ REASONING = Reasoning(
     models=("MiniMax-M2", "MiniMax-M2.1", "MiniMax-M2.5"),
 )
 
+INLINE = Reasoning(
+    open=lit("<think>"),
+    close=lit("</think>"),
+    tools_inside="draft",
+    ends_at=("<minimax:tool_call>",),
+    turns=("]~b]ai", "]~b]user", "]~b]tool"),
+    dropped=ENDS,
+    inline=True,
+    models=("MiniMax-M2", "MiniMax-M2.1", "MiniMax-M2.5"),
+)
+
 TOOLS = Tools(
     call=invoke(any_quote=True),
     section=Section(

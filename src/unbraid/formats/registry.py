@@ -159,6 +159,11 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
 }
 
+# Halves that give thinking out as content.
+INLINE_PARSERS: dict[str, tuple[str, str]] = {
+    "minimax_m2_append_think": ("unbraid.formats.minimax_m2", "INLINE"),
+}
+
 TOOL_ALIASES: dict[str, str] = {
     "interns1": "internlm",
     "lfm2_thinking": "lfm2",
@@ -182,7 +187,7 @@ def tool_names() -> list[str]:
 
 def reasoning_names() -> list[str]:
     """Every name that ``reasoning_parser`` takes, aliases included, SGLang's left out."""
-    return sorted([*REASONING_PARSERS, *REASONING_ALIASES])
+    return sorted([*REASONING_PARSERS, *INLINE_PARSERS, *REASONING_ALIASES])
 
 
 SGLANG = "sglang:"
@@ -289,9 +294,10 @@ def reasoning_format(name: str) -> Reasoning | Channels:
     full, (name, suffix) = name, _ending(name)
     name = _meant(name, REASONING_PARSERS, REASONING_ALIASES, sglang.REASONING)
     if name not in _reasoning:
-        if name not in REASONING_PARSERS:
+        place = REASONING_PARSERS.get(name) or INLINE_PARSERS.get(name)
+        if place is None:
             raise _unknown("reasoning", full, [*reasoning_names(), *sglang.REASONING])
-        found = _load("reasoning", name, REASONING_PARSERS[name])
+        found = _load("reasoning", name, place)
         assert isinstance(found, (Reasoning, Channels))
         _reasoning[name] = found
     reasoning = _reasoning[name]
