@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws.reading import read_every_way
-from tests.support.messages import any_text
+from tests.support.messages import any_text, hostile_text
 from unbraid import Inexpressible, Message, Parser, ToolCall
 from unbraid.expressible import expressible
+from unbraid.formats import reasoning_format, register
+from unbraid.formats.registry import REASONING_PARSERS
 from unbraid.writer import write
 
 NAME = "minimax_m2_append_think"
@@ -44,6 +48,31 @@ def read(text: str, prompt: str | None = PROMPT, finish: str = "stop") -> tuple[
 )
 def test_thinking_stays_in_the_content(text: str, content: str | None, calls: int) -> None:
     assert read(text) == (content, calls)
+
+
+@settings(max_examples=200)
+@given(
+    text=hostile_text,
+    prompt=st.sampled_from([PROMPT, "Hello.]~b]ai\n", None]),
+    finish=st.sampled_from(["stop", "length"]),
+)
+def test_it_is_the_same_thinking_with_its_markers(text: str, prompt: str | None, finish: str) -> None:
+    """Every output reads as with the same half that separates thinking, the strands joined by the markers."""
+    content, calls = read(text, prompt, finish)
+    register("separate", replace(reasoning_format(NAME), inline=False), override=True)
+    try:
+        parser = Parser("separate", "minimax_m2", tools=TOOLS, prompt=prompt)
+        other = parser.parse(text, finish_reason=finish)
+    finally:
+        REASONING_PARSERS.pop("separate")
+    block = ""
+    whole = content or ""
+    if whole.startswith("<think>") and not (other.content or "").startswith("<think>"):
+        block = f"<think>{other.reasoning or ''}"
+        block += "</think>" if whole.startswith(block + "</think>") else ""
+    else:
+        assert not other.reasoning
+    assert (whole, calls) == (block + (other.content or ""), len(other.tool_calls))
 
 
 def test_a_prompt_without_the_opener() -> None:
