@@ -46,6 +46,7 @@ __all__ = [
     "Variants",
     "Word",
     "Ws",
+    "Xml",
     "any_space",
     "invoke",
     "lit",
@@ -273,6 +274,18 @@ class TypeTag:
 
 
 @dataclass(frozen=True)
+class Xml:
+    """Values as XML has them: between ``open`` and ``close`` as they are, elsewhere with entities.
+
+    The writer puts a value between the two that holds one of ``chars``, and writes no entities.
+    """
+
+    open: str = "<![CDATA["
+    close: str = "]]>"
+    chars: str = "\n<&"
+
+
+@dataclass(frozen=True)
 class Pairs:
     """Arguments as key and value elements, the value raw text that the schema types.
 
@@ -283,6 +296,7 @@ class Pairs:
     ``wrappers`` are keys that models put around all arguments: a pair that stands alone with such a
     key, which the tool doesn't declare, and an object of declared keys is that object.
     ``entities`` are characters of a key and what is written for them.
+    ``xml``: values are XML. ``declared``: a key that the tool doesn't declare is dropped, if it declares any.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
@@ -299,6 +313,8 @@ class Pairs:
     empty: str = ""
     wrappers: tuple[str, ...] = ()
     entities: tuple[tuple[str, str], ...] = ()
+    xml: Xml | None = None
+    declared: bool = False
 
     @property
     def tag(self) -> TypeTag | None:

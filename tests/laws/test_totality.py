@@ -109,7 +109,9 @@ def test_a_long_argument_arrives_whole_and_as_it_comes(pair: Pair) -> None:
         for event in stream.feed(text[at : at + 97]):
             given += len(getattr(event, "text", ""))
         assert undecided(inner) < LOOK_AHEAD
-    assert given > len(body) * 0.99
+    half = pair.halves[0]
+    if not (isinstance(half, Tools) and half.call.atomic):
+        assert given > len(body) * 0.99
     stream.finish()
     calls = stream.message.tool_calls
     assert [call.complete for call in calls] == [True] * len(calls)

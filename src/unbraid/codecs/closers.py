@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from unbraid.literals import escape
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part, TypeTag, Ws
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part, TypeTag, Ws, Xml
 
 __all__ = ["TYPE_CHARS", "Closers", "closers"]
 
@@ -36,6 +36,7 @@ class Closers:
     consumed: frozenset[str]
     own: str
     after: tuple[str, ...]
+    xml: Xml | None = None
 
     @cached_property
     def lane(self) -> Lane:
@@ -166,4 +167,5 @@ def closers(
         consumed=frozenset(own),
         own=part.close.text,
         after=(*behind, *openers),
+        xml=part.xml,
     )

@@ -7,17 +7,20 @@ template allows there, or the output ends. Otherwise it is data.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator
 from typing import Literal
 
 from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
+from unbraid.codecs.xml import decoded
 from unbraid.literals import decode_entities, escape
-from unbraid.machine.core import Cut, Run
+from unbraid.machine.core import Broken, Cut, Run
 from unbraid.machine.keys import Keys
+from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
-from unbraid.schema import Slot, quote
+from unbraid.schema import Slot, Typer, quote
 from unbraid.syntax import WHITE, Lit, Pairs, TypeTag
 
 __all__ = ["read_pairs"]
@@ -68,6 +71,8 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
         return False
     white, _, key, *middle, pad, text = found.groups()
     key = decode_entities(key.strip(WHITE), part.entities)
+    if part.xml is not None or undeclared(part, m.typer(), key):
+        return False
     if key in seen or key in part.wrappers or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
     m.take(len(white), "framing")
@@ -110,15 +115,24 @@ def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: Keys) -
     yield from m.upto(part.pad, "framing")
     slot = m.typer().property(key)
     if key in seen:
-        yield from read_value(m, table, slot, kind, [], dropped=True)
+        yield from (read_xml if part.xml else read_value)(m, table, slot, kind, [], dropped=True)
         m.note("duplicate_key", start, m.at(), "each key once")
     elif not seen and wraps(part, m.typer(), key):
         seen.add(key)
         yield from wrapped(m, part, table, kind, key)
+    elif undeclared(part, m.typer(), key):
+        yield from (read_xml if part.xml else read_value)(m, table, slot, kind, [], dropped=True)
+        m.note("undeclared_key", start, m.at(), "a declared key")
     else:
         before = f"{', ' if seen else ''}{quote(key)}: "
         seen.add(key)
-        yield from read_value(m, table, slot, kind, [before], dropped=False)
+        yield from (read_xml if part.xml else read_value)(m, table, slot, kind, [before], dropped=False)
+
+
+def undeclared(part: Pairs, typer: Typer, key: str) -> bool:
+    """Whether a key is dropped because the tool doesn't declare it."""
+    declared = typer.order() if part.declared else []
+    return bool(declared) and key not in declared
 
 
 def wrapped(m: Reader, part: Pairs, table: Closers, kind: Kind, key: str) -> Run:
@@ -133,9 +147,13 @@ def wrapped(m: Reader, part: Pairs, table: Closers, kind: Kind, key: str) -> Run
         raise Cut
     inner = None if behind in part.open.spellings else unwrapped(m.typer(), text)
     if inner is not None:
+        for one in json.loads(inner):
+            m.call.keys.add(one)
         m.note("unwrapped", start, m.at(), "arguments, not an object of them")
         m.args(inner[1:-1])
         return
+    if undeclared(part, m.typer(), key):
+        raise Broken("broken_call", "an object of arguments")
     value, code = m.typer().property(key).typed(kind)[1](text)
     if code is not None:
         m.note(code, start, m.at(), "a value of the parameter's type")
@@ -194,6 +212,33 @@ def read_value(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[s
         if code is not None:
             m.note(code, start, m.at(), "a value of the parameter's type")
         m.args(before[0] + text)
+
+
+def read_xml(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[str], *, dropped: bool) -> Run:
+    """Read a value that is XML, and its closer."""
+    xml = table.xml
+    assert xml is not None
+    start = m.at()
+    span = "dropped" if dropped else "arguments"
+    if (yield from m.literal((xml.open,))) is not None:
+        m.take(len(xml.open), "markup")
+        scan = scanner(tuple(xml.close + one for one in sorted(table.consumed)))
+        text, closer = yield from m.collect(scan, lambda marker, at: True)
+        m.mark(span, len(text))
+        if closer is None:
+            raise Cut
+        m.take(len(closer), "markup")
+    else:
+        pieces: list[str] = []
+        yield from raw(m, table, pieces.append, span)
+        text = decoded("".join(pieces))
+    streams, coerce = slot.typed(kind)
+    value, code = (quote(text), None) if streams else coerce(text)
+    if dropped:
+        return
+    if code is not None:
+        m.note(code, start, m.at(), "a value of the parameter's type")
+    m.args(before[0] + value)
 
 
 def raw(m: Reader, table: Closers, put: Callable[[str], None], kind: str, *, lane: bool = False) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from unbraid.codecs.json_text import unwrap
+from unbraid.literals import python_to_json
 from unbraid.schema import Typer
 from unbraid.syntax import WHITE, Pairs
 
@@ -25,7 +26,7 @@ def unwrapped(typer: Typer, text: str) -> str | None:
             text = str(json.loads(text)).strip(WHITE)
         except ValueError:
             return None
-    found = unwrap(text) if text.startswith("{") else None
+    found = unwrap(text) or python_to_json(text) if text.startswith("{") else None
     if found is None or not json.loads(found).keys() <= set(typer.order()):
         return None
     return found

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
 from unbraid.codecs.closers import closers
 from unbraid.codecs.pythonic import KEY, NAME
 from unbraid.constrain.conjunctions import declared, members, required_keys
-from unbraid.constrain.notations import GemmaText, JsonText, PythonText
+from unbraid.constrain.notations import AnswerText, GemmaText, JsonText, Notation, PythonText
 from unbraid.constrain.patterns import negated, whole
 from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
@@ -83,7 +84,8 @@ class Values:
         section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
         openers = (*(one for one in setup.call_openers if one not in setup.anchored), *section)
         table = closers(part, rest, openers, setup.dropped)
-        writer = _Pairs(self, part, tuple(sorted(table.follow)), tool, gap)
+        kind = _Pairs if part.xml is None else _Xml
+        writer = kind(self, part, tuple(sorted(table.follow)), tool, gap)
         return writer.strict() if tool.strict else writer.free()
 
 
@@ -109,7 +111,15 @@ def object_branches(tool: Tool) -> list[Conjunction]:
 class _Pairs:
     """The pairs of one tool."""
 
-    def __init__(self, values: Values, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> None:
+    def __init__(
+        self,
+        values: Values,
+        part: Pairs,
+        exclude: tuple[str, ...],
+        tool: Tool,
+        gap: Space,
+        notation: Notation | None = None,
+    ) -> None:
         self.values = values
         self.part = part
         self.tool = tool
@@ -118,7 +128,7 @@ class _Pairs:
         self.first = "".join({one[0] for one in self.exclude})
         self.close = values.marker(part.close.text)
         self.typed = Typed(
-            JsonText(self.exclude),
+            notation or JsonText(self.exclude),
             values.rules,
             tool.parameters,
             values.max_string,
@@ -348,3 +358,19 @@ class _Quoted(_Pairs):
         """Any keys, any raw text."""
         key = Regex(f"{self.part.key_chars}{{1,64}}")
         return self.typed.listed(self.pair(key, True, UNTYPED, ""), 0, PAIRS)
+
+
+class _Xml(_Pairs):
+    """Pairs whose values are XML: as character data, or as text without entities."""
+
+    def __init__(self, values: Values, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> None:
+        assert part.xml is not None
+        super().__init__(values, part, (*exclude, part.xml.open, "&"), tool, gap)
+        end = part.xml.close + part.close.text
+        inside = replace(part, close=Lit((end,)))
+        self.data = Text(part.xml.open)
+        self.inside = _Pairs(values, inside, (end,), tool, gap, AnswerText((end,)))
+
+    def value(self, schema: Any, slot: Slot, path: str) -> Node:
+        """A value as text, or as character data."""
+        return alt([super().value(schema, slot, path), seq(self.data, self.inside.value(schema, slot, path))])

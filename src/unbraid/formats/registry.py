@@ -78,6 +78,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "llama4_pythonic": ("unbraid.formats.llama", "LLAMA4_PYTHONIC"),
     "longcat": ("unbraid.formats.hermes", "LONGCAT"),
     "mimo": ("unbraid.formats.mimo", "TOOLS"),
+    "minicpm5": ("unbraid.formats.minicpm5", "TOOLS"),
     "minimax_m1": ("unbraid.formats.minimax_m1", "TOOLS"),
     "minimax_m2": ("unbraid.formats.minimax_m2", "TOOLS"),
     "mistral": ("unbraid.formats.mistral", "TOOLS"),

@@ -9,7 +9,9 @@ from unbraid.machine.core import Call, Run
 
 __all__ = ["Aside"]
 
-HARMLESS = frozenset({"cut_call", "too_many_calls", "unfinished_call", "value_does_not_fit"})
+HARMLESS = frozenset(
+    {"undeclared_key", "unwrapped", "cut_call", "too_many_calls", "unfinished_call", "value_does_not_fit"}
+)
 """What may be said of an atomic call."""
 
 

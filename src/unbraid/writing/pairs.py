@@ -75,6 +75,12 @@ def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, pat
     if not same_value(read, value):
         raise fail(path, f"as raw text its schema makes {read[:60]} of it")
     closer = part.pad + part.close.text + part.gap
+    xml = part.xml
+    if xml is not None and any(char in text for char in xml.chars):
+        end = xml.close + part.close.text
+        if (text + end).find(end) != len(text):
+            raise fail(path, "the text holds what would end the value")
+        return xml.open + text + xml.close
     if table.end_of(text + closer + follow) != len(text):
         raise fail(path, "the text holds what would end the value")
     return text
