@@ -132,7 +132,7 @@ def _reasoning(half: Reasoning) -> None:
     _texts("Reasoning", half, ("ends_at", "turns", "dropped", "ignored", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.after_in", half.after_in, ("always", "output", "answer"))
-    _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text"))
+    _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text", "stay"))
     _answer("Reasoning.answer", half.answer)
     _chosen("Reasoning", half)
     if not isinstance(half.switch, Switch):

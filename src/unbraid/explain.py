@@ -64,6 +64,7 @@ INSIDE = {
     "end": "a call's opener ends thinking at once",
     "draft": "a call is set aside; it is real only if the output ends behind it",
     "text": "a call's opener is thinking",
+    "stay": "a call is one, and thinking goes on behind it",
 }
 _EXAMPLE_TOOLS = [
     {
@@ -633,7 +634,7 @@ def _diagram(reasoning: Reasoning | Channels | None, tools: Tools | Channels | N
     if isinstance(tools, Tools):
         opener = tools.section.open.text if tools.section else call_openers(tools.call)[0]
         lines.append(f"    Content --> Call : {_escaped(opener)}")
-        if reasoning and reasoning.tools_inside == "end":
+        if reasoning and reasoning.tools_inside in ("end", "stay"):
             lines.append(f"    Thinking --> Call : {_escaped(opener)}")
         elif reasoning and reasoning.tools_inside == "draft":
             lines += [f"    Thinking --> Draft : {_escaped(opener)}", "    Draft --> Thinking : more text"]

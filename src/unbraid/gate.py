@@ -125,8 +125,9 @@ class Gate:
             return [], [], []
         implicit: list[str] = []
         tools = self._tools
-        decides_at_once = self._constrained or tools is None or reasoning.tools_inside == "end"
-        if decides_at_once and reasoning.tools_inside != "text":
+        policy = reasoning.tools_inside
+        at_once = ("end", "draft" if tools is None else "stay")
+        if policy in at_once or (self._constrained and policy != "text"):
             if tools is None:
                 implicit = list(reasoning.ends_at)
             elif tools.section is not None:

@@ -401,13 +401,15 @@ class Calls:
     """How one call is written: its parts in order, the first a marker (or an anchored start).
 
     ``anchor``: a format without a marker begins a call only at the start of a
-    line, and only for a declared tool. ``atomic``: a call, or a section where there
-    is one, counts only as a whole, when it is closed, calls declared tools and has no key twice;
-    otherwise it is content. ``needs_required``: nor may a required key be missing then.
+    line, or behind one of the texts ``behind``, and only for a declared tool.
+    ``atomic``: a call, or a section where there is one, counts only as a whole, when it
+    is closed, calls declared tools and has no key twice; otherwise it is content.
+    ``needs_required``: nor may a required key be missing then.
     """
 
     parts: tuple[Part, ...]
     anchor: bool = False
+    behind: tuple[str, ...] = ()
     atomic: bool = False
     needs_required: bool = False
 
@@ -604,9 +606,10 @@ class Reasoning:
     ``label`` is written directly after the opener and is no thinking. ``reopens``: a
     later opener begins thinking again; otherwise only the first place counts.
     ``tools_inside``: what a call's opener means in open thinking (``end``, ``draft``,
-    ``text``). ``ends_at`` are the family's own call openers, which end thinking
-    even when no tools half is named. ``turns`` begin the assistant's turn in a prompt,
-    ``dropped`` are turn ends: never content, never arguments.
+    ``text``; ``stay``: a call, and thinking goes on behind it). ``ends_at`` are the
+    family's own call openers, which end thinking even when no tools half is named.
+    ``turns`` begin the assistant's turn in a prompt, ``dropped`` are turn ends: never
+    content, never arguments.
     ``ignored`` are tokens in no strand that end nothing.
     ``empty_when_off`` is what a template writes into the prompt when thinking is off.
     ``answer``: the markers around content, said in both halves. ``variants`` and ``suffixes`` as
@@ -630,7 +633,7 @@ class Reasoning:
     begin: Space = NO_SPACE
     end: Space = NO_SPACE
     reopens: bool = False
-    tools_inside: Literal["end", "draft", "text"] = "draft"
+    tools_inside: Literal["end", "draft", "text", "stay"] = "draft"
     ends_at: tuple[str, ...] = ()
     switch: Switch = Switch()
     turns: tuple[str, ...] = ()

@@ -56,8 +56,10 @@ def rows(name: str) -> list[dict[str, Any]]:
 def with_own_names(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a model that no pair of vLLM's reads, under the name that its family has here."""
     family = row.get("proposed_family")
-    tool = family if family in tool_names() else row.get("tool_parser")
-    reasoning = family if family in reasoning_names() else row.get("reasoning_parser")
+    if family is None:
+        return row
+    tool = family if family in tool_names() else row["tool_parser"]
+    reasoning = family if family in reasoning_names() else row["reasoning_parser"]
     return {**row, "tool_parser": tool, "reasoning_parser": reasoning}
 
 

@@ -26,7 +26,7 @@ from tests.support.hostile import (
 from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
-from unbraid.machine.setup import call_openers
+from unbraid.machine.setup import answer_of, call_openers
 
 THINKING = [pair for pair in pairs() if pair.reasoning]
 HARMONY = ("openai_gptoss", None)
@@ -141,8 +141,9 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
     first = set(half.ends_at)
     if tools is not None:
         first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
-    if half.answer is not None:
-        first |= set(half.answer.open.spellings)
+    answer = answer_of(half, tools)
+    if answer is not None and answer.open.special:
+        first |= set(answer.open.spellings)
     opened = phase == "open"
     for span in output.spans:
         at = span.start
@@ -158,6 +159,10 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
             at += len(opener)
         if span.kind not in ("reasoning", "framing", "markup"):
             return at, True
+        if span.kind == "reasoning" and half.tools_inside == "stay" and tools is not None:
+            begun = (one for one in range(at, span.end) if output.marker(one, first) is not None)
+            if (place := next(begun, None)) is not None:
+                return place, True
         while span.kind == "markup" and at < span.end:
             closer = output.marker(at, half.close.spellings)
             if closer is not None:

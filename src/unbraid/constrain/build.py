@@ -142,6 +142,8 @@ class _Builder:
             found += [*self.reasoning.open.spellings, *self.reasoning.close.spellings]
         if self.tools and self.tools.section:
             found += literals(self.tools.call.parts[:1])[0].spellings
+        if self.tools:
+            found += self.tools.call.behind
         return tuple(sorted(one for one in set(found) if one not in self.anchored))
 
     # -- the output -----------------------------------------------------------
@@ -171,7 +173,7 @@ class _Builder:
         assert reasoning is not None
         closers = reasoning.close.spellings[:1] if reasoning.close.special else reasoning.close.spellings
         ends = [seq(Run(self.forbidden, end=self.marker(one)), body) for one in closers]
-        if self.tools is not None and reasoning.tools_inside == "end" and not self.anchored:
+        if self.tools is not None and reasoning.tools_inside in ("end", "stay") and not self.anchored:
             opener, rest = self.calls()
             ends.append(seq(Run(self.forbidden, end=opener), rest, self.end()))
         return alt(ends)

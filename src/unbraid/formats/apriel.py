@@ -13,6 +13,7 @@ REASONING = Reasoning(
     after=space("\n"),
     ends_at=("<tool_calls>",),
     turns=("<|begin_assistant|>", "<|assistant|>"),
+    end=any_space("", chars="\n"),
     dropped=("[END FINAL RESPONSE]", *ENDS),
     models=("Apriel 1.5", "Apriel 1.6"),
 )

@@ -6,7 +6,7 @@ A switch here stands for the half's where the family's templates have another de
 from unbraid.syntax import Preset, Switch
 
 PRESETS = {
-    "apertus": Preset(None, "apertus", models=("Apertus 8B/70B Instruct",)),
+    "apertus": Preset("apertus", "apertus", models=("Apertus 8B/70B Instruct",)),
     "apriel": Preset(
         "apriel",
         "apriel",
@@ -144,4 +144,6 @@ PRESETS = {
     "step-3": Preset("step3", "step3", models=("Step 3",)),
     "step-3.5": Preset("step3p5", "step3p5", models=("Step-3.5-Flash", "Step-3.7-Flash")),
     "step-5": Preset("step5", "step5", models=("Step 5",)),
+    "trinity": Preset("trinity", "hermes", models=("Arcee Trinity",)),
+    "xlam-2": Preset(None, "xlam", models=("Llama-xLAM-2",)),
 }

@@ -100,9 +100,11 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "spark25": ("unbraid.formats.spark25", "TOOLS"),
     "step3": ("unbraid.formats.step3", "TOOLS"),
     "step3p5": ("unbraid.formats.step3p5", "TOOLS"),
+    "xlam": ("unbraid.formats.xlam", "TOOLS"),
 }
 
 REASONING_PARSERS: dict[str, tuple[str, str]] = {
+    "apertus": ("unbraid.formats.apertus", "REASONING"),
     "apriel": ("unbraid.formats.apriel", "REASONING"),
     "bielik": ("unbraid.formats.layouts", "BIELIK_REASONING"),
     "cohere_command3": ("unbraid.formats.cohere", "REASONING_3"),
@@ -158,6 +160,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "spark25": ("unbraid.formats.spark25", "REASONING"),
     "step3": ("unbraid.formats.step3", "REASONING"),
     "step3p5": ("unbraid.formats.step3p5", "REASONING"),
+    "trinity": ("unbraid.formats.trinity", "REASONING"),
 }
 
 # Halves that give thinking out as content.
@@ -166,13 +169,13 @@ INLINE_PARSERS: dict[str, tuple[str, str]] = {
 }
 
 TOOL_ALIASES: dict[str, str] = {
-    "interns1": "internlm",
     "lfm2_thinking": "lfm2",
     "musespark1x": "muse",
     "qwen3_json": "hermes",
     "qwen3_xml": "qwen3_coder",
     "spark": "spark25",
     "step5": "step3p5",
+    "trinity": "hermes",
 }
 REASONING_ALIASES: dict[str, str] = {
     "musespark1x": "muse",

@@ -41,9 +41,11 @@ TOOLS = {
     "spark25": "spark25",
     "step3": "step3",
     "step3p5": "step3p5",
+    "trinity": "hermes",
 }
 
 REASONING = {
+    "apertus2509": "apertus",
     "deepseek-r1": "deepseek_r1",
     "deepseek-v3": "deepseek_v3",
     "deepseek-v4": "deepseek_v4",

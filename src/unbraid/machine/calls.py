@@ -42,6 +42,11 @@ __all__ = ["CallMachine", "Outcome", "split_tail"]
 Outcome = Generator[None, None, str]
 
 
+def fate(why: Refuted) -> str:
+    """What the text of a refuted call among others is: noise, or content if only its name is refused."""
+    return "refused" if why.code == "unknown_tool" else "noise"
+
+
 def split_tail(white: str, space: Space) -> tuple[str, str]:
     """Cut white space in front of a marker into what is text and what is framing."""
     if space.any:
@@ -145,7 +150,7 @@ class CallMachine(Recovery):
         """What is held from piece ``start`` on is an item of a list, and no call."""
         assert self.trial is not None
         text = "".join(text for _, text in self.trial[start:])
-        self.trial[start:] = [(self.fate(text, why), text)]
+        self.trial[start:] = [(fate(why), text)]
 
     def announce(self, name: str) -> None:
         """The call is one: its name is whole and the template goes on as it must."""
@@ -173,7 +178,7 @@ class CallMachine(Recovery):
         for kind, text in trial:
             if kind == "white":
                 self.commit_white(text)
-            elif kind in ("noise", "content"):
+            elif kind in ("noise", "refused", "content"):
                 self.call.announced = False
                 self.settle(kind, text)
             else:
@@ -181,20 +186,23 @@ class CallMachine(Recovery):
                 self.mark(kind, len(text))
         self.call.announced = True
 
-    def fate(self, text: str, why: Refuted) -> str:
-        """What ``text``, a refuted call among others, is: content if only its name is refused, else noise."""
-        if why.code != "unknown_tool":
-            return "noise"
-        self.note(why.code, self.at() - len(text), self.at(), why.expected)
-        return "content"
+    def plain(self, text: str) -> None:
+        """Text that is no call after all: it belongs to the strand in which it stands."""
+        if self.thinking and not self.drafting:
+            self.reasoning(text)
+            self.mark("reasoning", len(text))
+        else:
+            self.content(text)
+            self.mark("content", len(text))
 
     def settle(self, kind: str, text: str) -> None:
         """Account for held text that belongs to no call: noise, a refused call, framing, markup."""
         if kind == "noise":
             self.commit_noise(text)
-        elif kind == "content":
-            self.content(text)
-            self.mark("content", len(text))
+        elif kind in ("refused", "content"):
+            if kind == "refused":
+                self.note("unknown_tool", self.pos, self.pos + len(text), "the name of a declared tool")
+            self.plain(text)
         else:
             self.mark("framing" if kind == "white" else kind, len(text))
 
@@ -314,14 +322,14 @@ class CallMachine(Recovery):
             trial, self.trial = self.trial or [], held
             refuted = "".join(text for _, text in trial[before:])
             self.call = Call()
-            kind = self.fate(refuted, why)
+            kind = fate(why)
             if held is not None:
                 held[before:] = [(kind, refuted)]
             elif self.setup.tools.section and self.setup.tools.section.noise:
                 self.settle(kind, refuted)
             else:
                 self.give_back(refuted)
-            return "refused" if kind == "content" else "refuted"
+            return "refused" if kind == "refused" else "refuted"
         except Cut:
             self.cut()
             return "cut"
@@ -340,18 +348,17 @@ class CallMachine(Recovery):
                 white = "".join(self.white)
                 self.white = []
                 if not self.blank:
-                    self.content(white)
-                    self.mark("content", len(white))
+                    self.plain(white)
                 else:
                     self.mark("framing", len(white))
             elif kind == "noise" and text.strip():
                 self.note("empty_section", self.pos, self.pos + len(text), "a call")
-                self.content(text)
-                self.mark("content", len(text))
+                self.plain(text)
                 self.blank = self.fresh = False
             else:
                 self.settle(kind, text)
-                self.blank = self.fresh = self.blank and kind != "content"
+                if kind in ("refused", "content"):
+                    self.blank = self.fresh = False
         return "refuted"
 
     def section_cut(self, read: int) -> str:
@@ -360,7 +367,7 @@ class CallMachine(Recovery):
         if self.trial is None:
             self.take(rest, "unfinished")
             return "read" if read else "cut"
-        noise = "".join(text for kind, text in self.trial if kind in ("noise", "content"))
+        noise = "".join(text for kind, text in self.trial if kind in ("noise", "refused", "content"))
         if noise.strip():
             outcome = self.section_closed("", read)
             self.take(rest, "unfinished")

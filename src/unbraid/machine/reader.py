@@ -44,6 +44,10 @@ class Reader(Primitives):
         """In a list: the call is over, and what follows may be another."""
         raise NotImplementedError
 
+    def plain(self, text: str) -> None:
+        """Text that is no call after all: it belongs to the strand in which it stands."""
+        raise NotImplementedError
+
     def read_again(self, start: int) -> None:
         """Give back what is held from piece ``start`` on, to be read as something else."""
         raise NotImplementedError

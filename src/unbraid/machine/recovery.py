@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from unbraid.machine.core import Broken, Call, Refuted, Run
+from unbraid.machine.core import Broken, Call, Refuted, Run, Trial
 from unbraid.machine.markers import scanner
 from unbraid.machine.reader import Reader
 from unbraid.machine.setup import call_closers
@@ -56,11 +56,10 @@ class Recovery(Reader):
         self.take(len(spelling), "markup")
 
     def give_back(self, text: str) -> None:
-        """Refuted text is content, its trailing white space held."""
+        """Refuted text belongs to the strand in which it stands, its trailing white space held."""
         body = text.rstrip()
         if body:
-            self.content(body)
-            self.mark("content", len(body))
+            self.plain(body)
             self.blank = self.fresh = False
         if len(body) < len(text):
             self.white.append(text[len(body) :])
@@ -118,9 +117,18 @@ class Recovery(Reader):
         if not held.strip() and not rest:
             self.mark("framing", len(white) + len(held))
             return
+        if not rest and self.only_begins(trial):
+            self.give_back(white + held)
+            return
         self.mark("framing", len(white))
         self.note("unfinished_call", self.pos, self.pos + len(held) + rest, "the rest of a call")
         self.mark("unfinished", len(held) + rest)
+
+    def only_begins(self, trial: Trial) -> bool:
+        """Whether nothing but what begins a call was read, in a format where text begins so too."""
+        assert self.setup.tools is not None
+        kinds = [kind for kind, _ in trial if kind not in ("white", "framing")]
+        return self.setup.tools.call.anchor and kinds == ["markup"]
 
     @staticmethod
     def required(parts: tuple[Part, ...]) -> bool:

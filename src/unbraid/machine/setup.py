@@ -152,6 +152,7 @@ class Setup:
     end: Space
     ends_thinking: bool
     drafts: bool
+    stays: bool
     answer: Answer | None = None
     behind: Scanner = field(default_factory=lambda: scanner(()))
     behind_answer: tuple[str, ...] = ()
@@ -181,6 +182,8 @@ def setup(
     policy = reasoning.tools_inside if reasoning else "text"
     if policy == "draft" and (ends or tools is None):
         policy = "end"
+    elif policy == "stay" and (ends or tools is None):
+        policy = "end" if ends else "text"
     dropped = tuple(
         dict.fromkeys(
             (
@@ -248,6 +251,7 @@ def setup(
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),
         ends_thinking=policy == "end",
         drafts=policy == "draft",
+        stays=policy == "stay",
         answer=answer,
         behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
         behind_answer=(*dropped, *starts),

@@ -125,12 +125,24 @@ class TagMachine(AnswerMachine, Aside):
             if not ends:
                 return None if ends is None else self.by_id(marker) and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
-            return self.blank or "\n" in "".join(self.white)
+            return self.blank or "\n" in "".join(self.white) or self.stands_behind()
         elif kind == "cite_end":
             return self.cites_here(marker)
         elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
+
+    def stands_behind(self) -> bool:
+        """Whether a call without a marker may begin behind the text that was given out last."""
+        assert self.setup.tools is not None
+        behind = self.setup.tools.call.behind
+        longest = max(map(len, behind), default=0)
+        tail = ""
+        for piece in reversed(self.content_parts if longest else ()):
+            tail = piece + tail
+            if len(tail) >= longest:
+                break
+        return bool(tail) and tail.endswith(behind)
 
     def may_open(self) -> bool:
         """Whether an opener of thinking begins thinking here."""
@@ -302,6 +314,9 @@ class TagMachine(AnswerMachine, Aside):
                 self.cite(marker, "reasoning")
             elif kind == "cite_end":
                 self.cite_end(marker, "reasoning")
+            elif kind in ("call", "section") and self.setup.stays:
+                self.give_white("reasoning")
+                yield from self.section("") if kind == "section" else self.attempt("")
             elif kind != "answer" and self.setup.drafts:
                 if (yield from self.draft()):
                     self.leave()

@@ -74,7 +74,9 @@ def _check_newlines(half: Reasoning | None, path: str, text: str) -> None:
 def _check_lines(pair: Pair, text: str, calls: str) -> None:
     """A format without markers: no line of content may begin as a call does, and a call begins a line."""
     first = "".join(re.escape(one) for one in sorted(pair.setup.anchored))
-    if re.search(rf"(?:\A|\n)[ \t\r]*[{first}]", text):
+    behind = pair.tools.call.behind if pair.tools else ()
+    starts = "|".join((r"\A", r"\n", *map(re.escape, behind)))
+    if re.search(rf"(?:{starts})[ \t\r]*[{first}]", text):
         raise fail("content", "a line of it begins as a call does")
     if calls and "\n" not in text[len(text.rstrip(WHITE)) :] and not calls.startswith("\n"):
         raise fail("content", "a call without a marker must begin a line")
