@@ -129,7 +129,7 @@ def _pattern(field: str, pattern: str) -> None:
 def _reasoning(half: Reasoning) -> None:
     _literals("Reasoning", half, ("open", "close"))
     _spaces("Reasoning", half, ("lead", "trail", "after", "before", "end"))
-    _texts("Reasoning", half, ("ends_at", "turns", "dropped", "ignored", "models"))
+    _texts("Reasoning", half, ("ends_at", "turns", "dropped", "ignored", "stems", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.after_in", half.after_in, ("always", "output", "answer"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text", "stay"))
@@ -164,7 +164,7 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     _spaces(owner, half, ("before", "between", "after", "before_bare", "begin", "end"))
     _answer(f"{owner}.answer", half.answer)
     _chosen(owner, half)
-    _texts(owner, half, ("recover", "dropped", "models"))
+    _texts(owner, half, ("recover", "dropped", "stems", "models"))
     _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
 
 

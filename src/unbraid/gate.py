@@ -25,7 +25,7 @@ from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
 from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
-from unbraid.syntax import BLANK, WHITE, Channels
+from unbraid.syntax import BLANK, WHITE, Channels, Reasoning
 from unbraid.tokens import Tokenizer
 from unbraid.variants import variant_names
 
@@ -125,9 +125,7 @@ class Gate:
             return [], [], []
         implicit: list[str] = []
         tools = self._tools
-        policy = reasoning.tools_inside
-        at_once = ("end", "draft" if tools is None else "stay")
-        if policy in at_once or (self._constrained and policy != "text"):
+        if self._calls_end(reasoning):
             if tools is None:
                 implicit = list(reasoning.ends_at)
             elif tools.section is not None:
@@ -138,6 +136,12 @@ class Gate:
         answer = answer_of(reasoning, tools)
         implicit += answer.open.spellings if answer and answer.open.special else ()
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
+
+    def _calls_end(self, reasoning: Reasoning) -> bool:
+        """Whether a call's opener is the end of thinking at once, whatever comes behind it."""
+        policy = reasoning.tools_inside
+        at_once = ("end", "draft" if self._tools is None else "stay")
+        return policy in at_once or (self._constrained and policy != "text")
 
     def _know_channels(self, channels: Channels) -> None:
         """The ids of a channel format's markers; a body ends only at one of them."""
@@ -411,7 +415,7 @@ class Gate:
             return self._channel_end(self._with(ids, carry), self._channels, finished=True)[0]
         if after.phase == "absent":
             return self._end(after, after.length - len(after.tail), True)[0] if after.tail else None
-        if self.implicit_end_ids:
+        if self._reasoning is None or self._calls_end(self._reasoning):
             return None
         spans, begins = self._read(ids, carry, finish_reason)
         first = next((span.start for span in spans if span.index is not None), None)

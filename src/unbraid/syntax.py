@@ -482,8 +482,9 @@ class Tools:
     into one turn; the parser reads more. ``variants``: a template's variable chooses another half
     in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
     ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
-    content, never arguments. ``echoes``: what stood between a call's markers may be said again behind
-    them, with another closer; it is dropped. ``answer``: the markers around content, said in both
+    content, never arguments. ``stems`` are special tokens that only begin markers of several tokens:
+    with one of them, a marker that the output's end cuts is no text. ``echoes``: what stood between
+    a call's markers may be said again behind them, with another closer; it is dropped. ``answer``: the markers around content, said in both
     halves. ``models`` names who writes it.
     """
 
@@ -501,6 +502,7 @@ class Tools:
     variants: Variants | None = None
     suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
     echoes: bool = False
     answer: Answer | None = None
     models: tuple[str, ...] = ()
@@ -609,7 +611,7 @@ class Reasoning:
     ``text``; ``stay``: a call, and thinking goes on behind it). ``ends_at`` are the
     family's own call openers, which end thinking even when no tools half is named.
     ``turns`` begin the assistant's turn in a prompt, ``dropped`` are turn ends: never
-    content, never arguments.
+    content, never arguments. ``stems`` as in ``Tools``.
     ``ignored`` are tokens in no strand that end nothing.
     ``empty_when_off`` is what a template writes into the prompt when thinking is off.
     ``answer``: the markers around content, said in both halves. ``variants`` and ``suffixes`` as
@@ -640,6 +642,7 @@ class Reasoning:
     variants: Variants | None = None
     suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     empty_when_off: str = ""
     answer: Answer | None = None

@@ -151,7 +151,7 @@ def thinking_of(reasoning: str | None, tool: str, state: str, text: str) -> tupl
             return "", text
         text = stripped[len(opener) :].removeprefix(half.label)
     ends = [(text.find(one), one, True) for one in half.close.spellings]
-    if half.tools_inside == "end" and isinstance(tools, Tools) and not tools.call.anchor:
+    if half.tools_inside in ("end", "stay") and isinstance(tools, Tools) and not tools.call.anchor:
         opener = tools.section.open if tools.section else literals(tools.call.parts)[0]
         ends.append((text.find(opener.text), opener.text, False))
     at, marker, consumed = min(end for end in ends if end[0] >= 0)

@@ -71,7 +71,8 @@ def test_written_messages_are_accepted(reasoning: str | None, tool: str, calls: 
 @pytest.mark.parametrize(("reasoning", "tool"), PAIRS)
 def test_content_before_calls_is_accepted_under_auto(reasoning: str | None, tool: str) -> None:
     _, half = halves(reasoning, tool)
-    content = "Let me look.\n" if isinstance(half, Tools) and half.call.anchor else "Let me look."
+    bare = isinstance(half, Tools) and half.call.anchor and not half.before.any
+    content = "Let me look.\n" if bare else "Let me look."
     for state in states(reasoning):
         text = rendered(reasoning, tool, state, "small", content)
         found = constrain(reasoning, tool, tools=TOOLS, thinking=state)

@@ -26,7 +26,7 @@ from tests.support.hostile import (
 from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
-from unbraid.machine.setup import answer_of, call_openers
+from unbraid.machine.setup import answer_of, call_openers, first_literals
 
 THINKING = [pair for pair in pairs() if pair.reasoning]
 HARMONY = ("openai_gptoss", None)
@@ -160,7 +160,8 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
         if span.kind not in ("reasoning", "framing", "markup"):
             return at, True
         if span.kind == "reasoning" and half.tools_inside == "stay" and tools is not None:
-            begun = (one for one in range(at, span.end) if output.marker(one, first) is not None)
+            bare = {text for text, is_marker in first_literals(tools.call.parts) if not is_marker}
+            begun = (one for one in range(at, span.end) if output.marker(one, first - bare) is not None)
             if (place := next(begun, None)) is not None:
                 return place, True
         while span.kind == "markup" and at < span.end:

@@ -3,6 +3,7 @@
 from unbraid.syntax import Calls, Json, Name, Reasoning, Section, Switch, Tools, Ws, any_space, lit
 
 ENDS = ("<|plamo:tag|>",)
+STEMS = ("<|plamo:begin_", "<|plamo:end_")
 
 REASONING = Reasoning(
     open=lit("<|plamo:begin_think:plamo|>"),
@@ -13,6 +14,7 @@ REASONING = Reasoning(
     ends_at=("<|plamo:begin_tool_requests:plamo|>",),
     switch=Switch(("enable_thinking",), default=True),
     dropped=ENDS,
+    stems=STEMS,
     turns=ENDS,
     empty_when_off="<|plamo:begin_think:plamo|><|plamo:end_think:plamo|>",
     models=("PLaMo 3",),
@@ -39,5 +41,6 @@ TOOLS = Tools(
     section=Section(lit("<|plamo:begin_tool_requests:plamo|>"), lit("<|plamo:end_tool_requests:plamo|>")),
     between=any_space(""),
     dropped=ENDS,
+    stems=STEMS,
     models=("PLaMo 3",),
 )

@@ -147,6 +147,7 @@ class Setup:
     bodies: tuple[str, ...]
     anchored: frozenset[str]
     dropped: tuple[str, ...]
+    stems: tuple[str, ...]
     separators: str
     begin: Space
     end: Space
@@ -246,6 +247,7 @@ def setup(
         bodies=tuple(text for text, _ in first_literals(tools.call.parts)) if tools else (),
         anchored=_unmarked(tools) if tools else frozenset(),
         dropped=dropped,
+        stems=tuple(one for half in (reasoning, named) if half for one in half.stems),
         begin=begin_of(reasoning, named),
         end=_end(reasoning, named),
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),

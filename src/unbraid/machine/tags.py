@@ -105,10 +105,20 @@ class TagMachine(AnswerMachine, Aside):
                 self.text_lane(scan, strand)
                 yield
                 at = self.i
+            elif self.eof and marker not in scan.markers and self.buf.startswith(self.setup.stems, self.i):
+                self.cut_marker()
+                return None
             else:
                 at = self.i + 1
                 if at > len(self.buf):
                     at = len(self.buf)
+
+    def cut_marker(self) -> None:
+        """The output ended inside a marker that can't be text."""
+        self.give_white("reasoning" if self.thinking else "content")
+        rest = len(self.buf) - self.i
+        self.note("unfinished_marker", self.at(), self.at() + rest, "the rest of a marker")
+        self.take(rest, "unfinished")
 
     def accepts(self, marker: str, strand: str) -> bool | None:
         """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
