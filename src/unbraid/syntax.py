@@ -484,8 +484,8 @@ class Tools:
     ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
     content, never arguments. ``stems`` are special tokens that only begin markers of several tokens:
     with one of them, a marker that the output's end cuts is no text. ``echoes``: what stood between
-    a call's markers may be said again behind them, with another closer; it is dropped. ``answer``: the markers around content, said in both
-    halves. ``models`` names who writes it.
+    a call's markers may be said again behind them, with another closer; it is dropped.
+    ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
     """
 
     call: Calls

@@ -416,6 +416,7 @@ class CallMachine(Recovery):
         if spelling is not None:
             self.take(len(spelling), "markup")
             while part.repeats:
+                yield from self.white_run(WHITE)
                 spelling = yield from self.literal(part.spellings)
                 if spelling is None:
                     break

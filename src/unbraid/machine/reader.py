@@ -48,6 +48,10 @@ class Reader(Primitives):
         """Text that is no call after all: it belongs to the strand in which it stands."""
         raise NotImplementedError
 
+    def commit_white(self, white: str) -> None:
+        """White space in front of a call: framing, or the end of the content."""
+        raise NotImplementedError
+
     def read_again(self, start: int) -> None:
         """Give back what is held from piece ``start`` on, to be read as something else."""
         raise NotImplementedError

@@ -120,7 +120,7 @@ class Recovery(Reader):
         if not rest and self.only_begins(trial):
             self.give_back(white + held)
             return
-        self.mark("framing", len(white))
+        self.commit_white(white)
         self.note("unfinished_call", self.pos, self.pos + len(held) + rest, "the rest of a call")
         self.mark("unfinished", len(held) + rest)
 

@@ -246,6 +246,10 @@ class TagMachine(AnswerMachine, Aside):
             self.take(len(marker), "markup")
             yield from self.label_and_lead(True)
             return
+        if self.is_cut() and self.buf.startswith(self.setup.stems, self.i):
+            self.mark("framing", len(white))
+            self.cut_marker()
+            return
         if self.state.label:
             self.put_back(white)
             yield from self.label_and_lead(True)
