@@ -2,9 +2,9 @@
 
 Tasks take turns until the time is over: outputs that hypothesis makes up, mutated and cut
 cases of the corpus, and endless texts at full length. ``--guided`` lets atheris, where it
-is installed, look for new paths through the code instead. Each finding is printed with
-what is needed to run it again (``--seed``, ``--pair``), and the command exits with 1 if
-there is one. A finding becomes a case of the corpus.
+is installed, look for new paths through the code instead. Each finding is printed, and the
+command exits with 1 if there is one; the same ``--seed`` and the finding's ``--pair`` run
+that pair's tasks again. A finding becomes a case of the corpus.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ RARE = 12
 
 
 def tasks(found: Sequence[Pair], start: int) -> Iterator[Task]:
-    """Tasks without end, each with its kind and what it is about."""
-    chance = random.Random(start)
+    """Tasks without end, each with its kind and what it is about; a pair's are the same whatever is beside it."""
+    chances = {pair: random.Random(f"{start} {pair}") for pair in found}
     own = [(one.reasoning, one.tools) for one in found]
     cut = [case for case in corpus_cases() if (case.get("reasoning_parser"), case.get("tool_parser")) in own]
-    chance.shuffle(cut)
+    random.Random(start).shuffle(cut)
     while True:
         for pair in found:
+            chance = chances[pair]
             number = chance.randrange(2**31)
             yield "made up", f"{pair}, seed {number}", lambda p=pair, n=number: made_up(p, 150, n)
             yield "mutated", f"{pair}, seed {number}", lambda p=pair, n=number: mutated(p, n, 100)

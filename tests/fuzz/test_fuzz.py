@@ -21,7 +21,7 @@ HALVES = [pair for pair in pairs() if not (pair.reasoning and pair.tools)]
 def test_work_is_linear_and_bounded(pair: Pair) -> None:
     for name in endless(pair):
         try:
-            bounded(pair, name, 1200)
+            bounded(pair, name, 800)
         except AssertionError as error:
             raise AssertionError(f"{pair}, {name}: {error}") from error
 
