@@ -34,7 +34,7 @@ RARE = 12
 
 
 def tasks(found: Sequence[Pair], start: int) -> Iterator[Task]:
-    """Tasks without end, each with its kind and what it is about; a pair's are the same whatever is beside it."""
+    """Tasks without end, each with its kind and what it is about; a pair's depend on nothing else."""
     chances = {pair: random.Random(f"{start} {pair}") for pair in found}
     own = [(one.reasoning, one.tools) for one in found]
     cut = [case for case in corpus_cases() if (case.get("reasoning_parser"), case.get("tool_parser")) in own]
@@ -77,7 +77,7 @@ def guided(found: Sequence[Pair], seconds: float) -> int:
     if find_spec("atheris") is None:
         print("atheris is not installed: pip install 'unbraid[fuzz]'")
         return 1
-    share = max(5, int(seconds / len(found)))
+    share = max(30, int(seconds / len(found)))
     end = time.monotonic() + seconds
     count = 0
     for pair in found:
