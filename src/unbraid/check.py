@@ -14,13 +14,13 @@ from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool
 from unbraid.machine.setup import literals
 from unbraid.parser import halves
 from unbraid.prompts import prompt_state
-from unbraid.syntax import Channels, Choice, Lit, Part, Reasoning, Tools
+from unbraid.syntax import Channels, Choice, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
 from unbraid.tokens import Tokenizer
 from unbraid.variants import variant_names
 
 __all__ = ["Finding", "check_prompt", "check_template", "check_tokenizer", "fits"]
 
-Half = Reasoning | Tools | Channels
+Half = Reasoning | Tools | Joint
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
     return [_no_parser(text) for text in opened]
 
 
-def _opening(reasoning: Reasoning | None, channels: Channels | None, source: str) -> list[Finding]:
+def _opening(reasoning: Reasoning | None, channels: Joint | None, source: str) -> list[Finding]:
     """Who opens thinking, by the part of the template behind ``add_generation_prompt``."""
     at = source.rfind("add_generation_prompt")
     if at < 0 or channels is not None:
@@ -262,6 +262,8 @@ def _all_halves(kind: str | None = None) -> Iterator[tuple[str, Half]]:
 
 def _markers(half: Half) -> list[Lit]:
     """The markers of a half, turn ends left out."""
+    if isinstance(half, ResponseTemplate):
+        return half.markers
     if isinstance(half, Channels):
         return list(half.frames)
     answer = [half.answer.open, half.answer.close] if half.answer else []
@@ -272,7 +274,12 @@ def _markers(half: Half) -> list[Lit]:
 
 
 def _required(half: Half) -> list[Lit]:
-    """The markers that must be tokens for a half to fit: its special ones, else its openers."""
+    """The markers that must be tokens for a half to fit: its special ones, else its openers.
+
+    A response template is known by the tokenizer that carries it, never by its tokens.
+    """
+    if isinstance(half, ResponseTemplate):
+        return []
     if isinstance(half, Tools):
         section = [half.section.open, half.section.close] if half.section else []
         special = [one for one in (*section, *_everywhere(half.call.parts)) if one.special]

@@ -8,17 +8,22 @@ from typing import NoReturn, get_args
 
 from unbraid.errors import InvalidRequest
 from unbraid.machine.setup import flat
+from unbraid.response.expression import Unreadable, expression
+from unbraid.response.load import check_transform
 from unbraid.suffixes import SUFFIX
 from unbraid.syntax import (
     Answer,
     Channels,
     Choice,
     Cite,
+    Content,
     Envelope,
     Envelopes,
+    Field,
     GemmaObject,
     Given,
     Id,
+    Joint,
     Json,
     Lit,
     Name,
@@ -26,8 +31,10 @@ from unbraid.syntax import (
     Nothing,
     Pairs,
     Part,
+    Pattern,
     PythonCalls,
     Reasoning,
+    ResponseTemplate,
     Route,
     Section,
     Space,
@@ -45,12 +52,14 @@ JSON_TYPES = ("string", "integer", "number", "boolean", "null", "object", "array
 ARGUMENTS = (Json, Envelope, Named, Envelopes, Pairs, Nothing, GemmaObject, PythonCalls)
 
 
-def check_declaration(half: Reasoning | Tools | Channels) -> None:
+def check_declaration(half: Reasoning | Tools | Joint) -> None:
     """Raise InvalidRequest when a field of ``half`` is not what the vocabulary says it is."""
     if isinstance(half, Tools):
         _tools(half)
     elif isinstance(half, Reasoning):
         _reasoning(half)
+    elif isinstance(half, ResponseTemplate):
+        _template(half)
     else:
         _channels(half)
 
@@ -75,6 +84,37 @@ def _channels(half: Channels) -> None:
             _refuse(f"{here}.to", "a recipient with {name}, unless the body has calls of its own", route.to)
     if not any(route.strand == "content" and route.write is not None for route in half.routes):
         _refuse("Channels.routes", "routes of which one writes content", half.routes)
+
+
+def _template(half: ResponseTemplate) -> None:
+    _all("ResponseTemplate.fields", half.fields, Field, 1)
+    _marker("ResponseTemplate.anchor", half.anchor)
+    if sum(one.open is None for one in half.fields) > 1:
+        _refuse("ResponseTemplate.fields", "fields of which one may be without an opener", half.fields)
+    for n, one in enumerate(half.fields):
+        field = f"ResponseTemplate.fields[{n}]"
+        _one_of(f"{field}.strand", one.strand, ("reasoning", "content", "call"))
+        for name in ("open", "close"):
+            if getattr(one, name) is not None:
+                _marker(f"{field}.{name}", getattr(one, name))
+        content: Content | None = one.content
+        while content is not None:
+            if content.tag is not None:
+                _marker(f"{field}.content.tag", content.tag)
+            content = content.value
+        if one.transform is not None:
+            captures = expression(one.open.text).groups if isinstance(one.open, Pattern) else ()
+            check_transform(one.transform, captures, one.each, f"{field}.transform")
+
+
+def _marker(field: str, value: object) -> None:
+    if not isinstance(value, Pattern):
+        _literal(field, value)
+        return
+    try:
+        expression(value.text)
+    except Unreadable as problem:
+        _refuse(field, f"an expression that can be read in linear time ({problem})", value.text)
 
 
 def _refuse(field: str, wanted: str, found: object) -> NoReturn:

@@ -7,6 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from unbraid.errors import Inexpressible, UnknownParser
+from unbraid.explain_response import (
+    template_diagram,
+    template_grammar,
+    template_limits,
+    template_markers,
+)
 from unbraid.formats import (
     names_of,
     preset,
@@ -28,6 +34,7 @@ from unbraid.syntax import (
     GemmaObject,
     Given,
     Id,
+    Joint,
     Json,
     Lit,
     Name,
@@ -37,6 +44,7 @@ from unbraid.syntax import (
     Part,
     PythonCalls,
     Reasoning,
+    ResponseTemplate,
     Space,
     Switch,
     Tools,
@@ -146,10 +154,10 @@ def explain(name: str) -> str:
 # ---------------------------------------------------------------- the halves
 
 
-def _halves(name: str) -> tuple[Reasoning | Channels | None, Tools | Channels | None]:
-    """What the name stands for; a format of channels is both halves under each of its names."""
-    reasoning: Reasoning | Channels | None = None
-    tools: Tools | Channels | None = None
+def _halves(name: str) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
+    """What the name stands for; a format that is both halves is so under each of its names."""
+    reasoning: Reasoning | Joint | None = None
+    tools: Tools | Joint | None = None
     with suppress(UnknownParser):
         reasoning = reasoning_format(name)
     with suppress(UnknownParser):
@@ -161,9 +169,9 @@ def _halves(name: str) -> tuple[Reasoning | Channels | None, Tools | Channels | 
         family = preset(name)
         reasoning = reasoning_format(family.reasoning) if family.reasoning else None
         tools = tool_format(family.tools) if family.tools else None
-    if isinstance(tools, Channels):
+    if isinstance(tools, Joint):
         return tools, tools
-    if isinstance(reasoning, Channels):
+    if isinstance(reasoning, Joint):
         return reasoning, reasoning
     return reasoning, tools
 
@@ -194,7 +202,24 @@ def _space(space: Space) -> dict[str, Any]:
     return {"text": space.text, "tolerates": "any run of white space" if space.any else "less of it"}
 
 
-def _reasoning_data(half: Reasoning | Channels) -> dict[str, Any]:
+def _template_data(half: ResponseTemplate, kind: str) -> dict[str, Any]:
+    return {
+        "names": names_of(kind, half),
+        "sglang": sglang_names_of(kind, half),
+        "models": list(half.models),
+        "markers": [_marker(one, role) for one, role in template_markers(half)],
+        "framing": {},
+        "cut_policy": dict(CUT),
+    }
+
+
+def _reasoning_data(half: Reasoning | Joint) -> dict[str, Any]:
+    if isinstance(half, ResponseTemplate):
+        names = half.switch.names
+        null = "on" if half.switch.on(dict.fromkeys(names)) else "off"
+        return {**_template_data(half, "reasoning"), "opened_by": "either", "level": None, "default": "on",
+                "switch": {"names": list(names), "null": null},
+                "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
     if isinstance(half, Channels):
         return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "level": None,
                 "default": "on",
@@ -241,7 +266,10 @@ def _level(switch: Switch) -> dict[str, Any] | None:
     return {"name": switch.level, "off": list(switch.off_words), "on": list(switch.on_words)}
 
 
-def _tools_data(half: Tools | Channels) -> dict[str, Any]:
+def _tools_data(half: Tools | Joint) -> dict[str, Any]:
+    if isinstance(half, ResponseTemplate):
+        return {**_template_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
+                "anchored": False, "atomic": True, "enforced": dict(ENFORCED)}  # fmt: skip
     if isinstance(half, Channels):
         return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
                 "anchored": False, "atomic": False, "enforced": dict(ENFORCED)}  # fmt: skip
@@ -394,7 +422,9 @@ def _sequence(parts: tuple[Part, ...]) -> str:
     return " , ".join(_part(part) for part in parts)
 
 
-def _grammar(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+def _grammar(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
+    if isinstance(reasoning, ResponseTemplate):
+        return template_grammar(reasoning)
     if isinstance(reasoning, Channels):
         return _channel_grammar(reasoning)
     answer = answer_of(reasoning, tools if isinstance(tools, Tools) else None)
@@ -549,7 +579,9 @@ def _framing_lines(halves: list[dict[str, Any]]) -> list[str]:
     return lines or ["- None: white space is data everywhere but where it stands alone beside calls."]
 
 
-def _limits(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+def _limits(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
+    if isinstance(reasoning, ResponseTemplate):
+        return template_limits(reasoning)
     if isinstance(reasoning, Channels):
         most = reasoning.calls_per_turn
         return [
@@ -589,7 +621,7 @@ def _call_limits(tools: Tools) -> list[str]:
     return lines
 
 
-def _examples(name: str, reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+def _examples(name: str, reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
     reasoning_name = (*names_of("reasoning", reasoning), name)[0] if reasoning else None
     tool_name = (*names_of("tools", tools), name)[0] if tools else None
     first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
@@ -618,8 +650,10 @@ def _escaped(text: str) -> str:
     return "".join(char if char.isalnum() or char in " _/=" else f"#{ord(char)};" for char in text)
 
 
-def _diagram(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> list[str]:
+def _diagram(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
     lines = ["stateDiagram-v2"]
+    if isinstance(reasoning, ResponseTemplate):
+        return [*lines, *template_diagram(reasoning, _escaped)]
     if isinstance(reasoning, Channels):
         lines += ["    [*] --> Header"]
         lines += [f"    Header --> Body : {_escaped(one.text)}" for one in reasoning.bodies]

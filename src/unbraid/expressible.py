@@ -20,6 +20,7 @@ def expressible(
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
     thinking: str | PromptState = "absent",
+    response_template: object = None,
 ) -> str | None:
     """None if the format can carry ``message``, else the reason why not.
 
@@ -27,13 +28,21 @@ def expressible(
     carry; the writer refuses with the same reason.
 
     Args:
-        reasoning_parser, tool_parser, message, tools, thinking: as for ``unbraid.writer.write``.
+        reasoning_parser, tool_parser, message, tools, thinking, response_template: as for
+            ``unbraid.writer.write``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``.
     """
     try:
-        write(reasoning_parser, tool_parser, message, tools=tools, thinking=thinking)
+        write(
+            reasoning_parser,
+            tool_parser,
+            message,
+            tools=tools,
+            thinking=thinking,
+            response_template=response_template,
+        )
     except Inexpressible as refused:
         return refused.message
     return None

@@ -16,16 +16,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from unbraid import validate
+from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.core import Run
 from unbraid.machine.frames import frame_of, place_in
 from unbraid.machine.headers import Header, parse_header, route_of
+from unbraid.machine.response import start_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
 from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
-from unbraid.syntax import BLANK, WHITE, Channels, Reasoning
+from unbraid.response.load import carried_template
+from unbraid.response.program import program, special_tokens
+from unbraid.syntax import BLANK, WHITE, Channels, Lit, Reasoning, ResponseTemplate
 from unbraid.tokens import Tokenizer
 from unbraid.variants import variant_names
 
@@ -77,6 +81,7 @@ class Gate:
         constrained: whether a grammar enforces calls; then a call's opener ends
             thinking in every family.
         format: a model family, as for ``Parser``.
+        response_template: as for ``Parser``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
@@ -91,6 +96,7 @@ class Gate:
         tokenizer: Tokenizer,
         constrained: bool = False,
         format: str | None = None,
+        response_template: object = None,
     ) -> None:
         validate.tokenizer(tokenizer)
         validate.flag("constrained", constrained)
@@ -99,7 +105,8 @@ class Gate:
         self._names = (reasoning_parser, tool_parser)
         self._tokenizer = tokenizer
         self._constrained = constrained
-        self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
+        self._given = carried_template(tokenizer) if response_template is None else response_template
+        self._reasoning, self._tools, self._joint = halves(reasoning_parser, tool_parser, self._given)
         ends, openers, implicit = self._spellings()
         self.start_ids = self._sequences(openers)
         self.end_ids = self._sequences(ends)
@@ -113,13 +120,22 @@ class Gate:
         found = sorted((one.encode() for one in markers), key=len, reverse=True)
         self._search = re.compile(b"|".join(map(re.escape, found)) or b"(?!)").search
         self._keep = max(map(len, found), default=1) - 1
-        if self._channels is not None:
-            self._know_channels(self._channels)
+        if isinstance(self._joint, Channels):
+            self._know_channels(self._joint)
+        elif self._joint is not None:
+            self._all_by_id = False
+            known = special_tokens(self._joint, tokenizer)
+            self._state = State(tokenizer=tokenizer, markers=known)
 
     def _spellings(self) -> tuple[list[str], list[str], list[str]]:
         """The texts that end thinking, that begin it, and the calls' openers that end it."""
-        if self._channels is not None:
-            return [one.text for one in self._channels.bodies], [], []
+        if isinstance(self._joint, Channels):
+            return [one.text for one in self._joint.bodies], [], []
+        if self._joint is not None:
+            field = self._joint.field("reasoning")
+            marks = (field.close, field.open) if field is not None else (None, None)
+            ends, openers = ([*one.spellings] if isinstance(one, Lit) else [] for one in marks)
+            return ends, openers, []
         reasoning = self._reasoning
         if reasoning is None:
             return [], [], []
@@ -170,8 +186,10 @@ class Gate:
         """The state in front of the first generated token; only the last assistant turn counts."""
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         text = None if prompt is None else prompt_text(prompt, self._tokenizer)
-        if self._channels is not None:
-            return self._begin_channels(self._channels, text) if self._names[0] else Carry("over")
+        if isinstance(self._joint, Channels):
+            return self._begin_channels(self._joint, text) if self._names[0] else Carry("over")
+        if self._joint is not None:
+            return self._begin_template(self._joint, text, chat_template_kwargs)
         reasoning = self._reasoning
         if reasoning is None:
             return Carry("over")
@@ -183,6 +201,23 @@ class Gate:
         if switch.on(chat_template_kwargs) and reasoning.opened_by != "output":
             return Carry("open")
         return Carry("absent")
+
+    def _begin_template(
+        self, template: ResponseTemplate, prompt: str | None, kwargs: Mapping[str, Any] | None
+    ) -> Carry:
+        """The prompt may have opened thinking, closed it, or begun something else."""
+        field = template.field("reasoning")
+        start = start_of(template, prompt)
+        if (
+            self._names[0] is None
+            or field is None
+            or ((start.thought or start.answered) and not field.repeats)
+        ):
+            return Carry("over", prompt=prompt)
+        phase: Phase = "open" if field in (start.field, program(template).implicit) else "absent"
+        if phase == "absent" and not template.switch.on(kwargs):
+            return Carry("over", prompt=prompt)
+        return Carry(phase, prompt=prompt, header=start.pending)
 
     @staticmethod
     def _begin_channels(channels: Channels, prompt: str | None) -> Carry:
@@ -223,8 +258,10 @@ class Gate:
             if self._by_id.isdisjoint(pending):
                 return None, replace(carry, tokens=carry.tokens + len(ids), tail=b"", starts=())
         state = self._with(ids, carry)
-        if self._channels is not None:
-            return self._channel_end(state, self._channels)
+        if isinstance(self._joint, Channels):
+            return self._channel_end(state, self._joint)
+        if self._joint is not None:
+            return self._template_end(state, self._joint)
         if state.phase == "absent":
             end, state = self._begin_output(state)
             if end is not None or state.phase == "absent":
@@ -316,6 +353,25 @@ class Gate:
         done = len(text[:begin].encode("utf-8", "surrogateescape"))
         return None, replace(_cut(state, done), phase=reader.phase, route=reader.route)
 
+    def _template_end(
+        self, state: Carry, template: ResponseTemplate, finished: bool = False
+    ) -> tuple[End | None, Carry]:
+        """Thinking is over behind its region, or where anything else begins in its place."""
+        text, begins, alignment = self._text(state, finished)
+        reader = Regions(self._state, template, state.phase == "open", state.header)
+        if reader.alignment is not None:
+            reader.alignment = alignment
+        reader.feed(text)
+        if finished:
+            reader.finish()
+        if reader.over is not None:
+            index = bisect_left(begins, reader.over)
+            token = state.starts[index][1] if index < len(begins) else state.tokens
+            return End(token, reader.implicit), Carry("over", state.tokens, state.length)
+        done = len(text[: max(reader.at(), 0)].encode("utf-8", "surrogateescape"))
+        left = state.header[len(state.header) - reader.ghost :]
+        return None, replace(_cut(state, done), phase="open" if reader.inside else "absent", header=left)
+
     def _text(self, state: Carry, finished: bool) -> tuple[str, list[int], Alignment]:
         """The tail as text, the character at which each of its tokens begins, and its special tokens."""
         decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -367,6 +423,7 @@ class Gate:
             tokenizer=self._tokenizer,
             constrained=self._constrained,
             spans=True,
+            response_template=self._given if isinstance(self._joint, ResponseTemplate) else None,
         )
 
     def _read(self, ids: Sequence[int], carry: Carry, finish_reason: str) -> tuple[list[Any], list[int]]:
@@ -411,8 +468,10 @@ class Gate:
         end, after = self.find_end(ids, carry)
         if end is not None or after.phase == "over":
             return end
-        if self._channels is not None:
-            return self._channel_end(self._with(ids, carry), self._channels, finished=True)[0]
+        if isinstance(self._joint, Channels):
+            return self._channel_end(self._with(ids, carry), self._joint, finished=True)[0]
+        if self._joint is not None:
+            return self._template_end(self._with(ids, carry), self._joint, finished=True)[0]
         if after.phase == "absent":
             return self._end(after, after.length - len(after.tail), True)[0] if after.tail else None
         if self._reasoning is None or self._calls_end(self._reasoning):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
 from unbraid.answers import AnswerStream
-from unbraid.errors import IncompatiblePair
+from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import preset, reasoning_format, tool_format
 from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import begins_thinking
+from unbraid.machine.response import ResponseMachine, Start, start_of
 from unbraid.machine.setup import answer_of, begin_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
@@ -21,8 +22,21 @@ from unbraid.newlines import NewlineStream
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import functions, picked
+from unbraid.response.load import carried_template, given_template
+from unbraid.response.program import special_tokens
 from unbraid.stream import CompleteStream, Stream
-from unbraid.syntax import NO_SPACE, Channels, Id, Lit, Reasoning, Space, Switch, Tools
+from unbraid.syntax import (
+    NO_SPACE,
+    Channels,
+    Id,
+    Joint,
+    Lit,
+    Reasoning,
+    ResponseTemplate,
+    Space,
+    Switch,
+    Tools,
+)
 from unbraid.tokens import Tokenizer
 from unbraid.variants import variant_names
 
@@ -77,6 +91,9 @@ class Parser:
         make_id: makes call ids where the model writes none.
         history_calls: calls of earlier turns, for ids that count on.
         spans: whether messages carry spans.
+        response_template: for ``hf`` and ``beam``: the template, its dictionary, or what carries it (a
+            ``tokenizer_config.json`` or its folder, a tokenizer); without one that of ``tokenizer``, else
+            the name's own.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
@@ -105,6 +122,7 @@ class Parser:
         make_id: Callable[[], str] | None = None,
         history_calls: int = 0,
         spans: bool | None = False,
+        response_template: object = None,
     ) -> None:
         validate.one_of("arguments", arguments, ("incremental", "complete"))
         validate.one_of("unknown_tools", unknown_tools, ("forward", "text"))
@@ -126,7 +144,13 @@ class Parser:
         )
         self.reasoning_parser = reasoning_parser
         self.tool_parser = tool_parser
-        self._reasoning, self._tools, self._channels = halves(reasoning_parser, tool_parser)
+        self._given = carried_template(tokenizer) if response_template is None else response_template
+        self._reasoning, self._tools, self._joint = halves(reasoning_parser, tool_parser, self._given)
+        if response_template is not None and not isinstance(self._joint, ResponseTemplate):
+            raise InvalidRequest(
+                "a response template is read by hf or beam: name one of them as parser",
+                param="response_template",
+            )
         self._request: dict[str, Any] = {
             "tools": tools,
             "tool_choice": tool_choice,
@@ -137,7 +161,7 @@ class Parser:
         self._offered = offered_tools(tools, tool_choice)
         self._reads_as = reads_as
         if reads_as == "json":
-            self._tools, self._channels = plain_calls(tool_choice, self._tools or self._channels), None
+            self._tools, self._joint = plain_calls(tool_choice, self._tools or self._joint), None
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
@@ -145,6 +169,9 @@ class Parser:
         self._kwargs = dict(chat_template_kwargs or {})
         self._switch = (switch or self._reasoning.switch).on(self._kwargs) if self._reasoning else False
         self._start = self._start_state()
+        self._place = Start()
+        if isinstance(self._joint, ResponseTemplate):
+            self._place = start_of(self._joint, self._prompt)
         limit = float("inf") if max_calls is None else max_calls
         ids = self._tools.ids if self._tools else "random"
         self._state = State(
@@ -169,8 +196,10 @@ class Parser:
     @property
     def thinking(self) -> bool:
         """Whether this request thinks: its thinking is open, or may be opened in the output."""
-        if self._channels is not None:
+        if isinstance(self._joint, Channels):
             return self.reasoning_parser is not None
+        if self._joint is not None:
+            return self._thinking_state() == "open" or (self._thinking_state() == "optional" and self._switch)
         if self._reasoning is None:
             return False
         if self._prompt is not None and self._start.thinking != "absent":
@@ -180,9 +209,9 @@ class Parser:
     @property
     def plan(self) -> Plan:
         """What a driver has to do for this request."""
-        halves = (self._channels, self._reasoning, self._tools)
+        halves = (self._joint, self._reasoning, self._tools)
         ends = dict.fromkeys(one for half in halves if half for one in half.dropped)
-        markers = _markers(self._reasoning, self._tools, self._channels)
+        markers = _markers(self._reasoning, self._tools, self._joint)
         texts = {text for one in markers for text in one.spellings}
         return Plan(
             thinking=self._thinking_state(),
@@ -218,7 +247,7 @@ class Parser:
             self.reasoning_parser,
             self.tool_parser,
             **self._request,
-            thinking=self.plan.thinking,
+            thinking=self._demanded_thinking(),
             strict_level=strict_level,
             response_schema=response_schema,
             tokenizer=self._tokenizer,
@@ -228,11 +257,24 @@ class Parser:
             max_white=max_white,
             max_string=max_string,
             label=self._start.label,
+            response_template=self._given if isinstance(self._joint, ResponseTemplate) else None,
         )
 
+    def _demanded_thinking(self) -> Literal["open", "output", "closed", "optional", "off"]:
+        """The start state for the grammar, which may demand thinking that the prompt leaves open."""
+        state = self._thinking_state()
+        demands = isinstance(self._joint, ResponseTemplate) and self._joint.demands_thinking
+        return "output" if demands and self._switch and state == "optional" else state
+
     def _thinking_state(self) -> Literal["open", "closed", "optional", "off"]:
-        if self._channels is not None:
-            return "open" if begins_thinking(self._channels, self._prompt) else "optional"
+        if isinstance(self._joint, Channels):
+            return "open" if begins_thinking(self._joint, self._prompt) else "optional"
+        if self._joint is not None:
+            if self.reasoning_parser is None or self._joint.field("reasoning") is None:
+                return "off"
+            if self._place.field is not None and self._place.field.strand == "reasoning":
+                return "open"
+            return "closed" if self._place.thought or self._place.answered else "optional"
         if self._reasoning is None:
             return "off"
         if self._start.thinking == "open":
@@ -246,14 +288,11 @@ class Parser:
     def stream(self) -> Stream:
         """A fresh stream; streams of one parser share nothing that changes."""
         machine: Stream
-        if self._channels is not None:
-            machine = ChannelMachine(
-                self._state,
-                self._channels,
-                reasoning=self.reasoning_parser is not None,
-                calls=self.tool_parser is not None,
-                prompt=self._prompt,
-            )
+        halves = {"reasoning": self.reasoning_parser is not None, "calls": self.tool_parser is not None}
+        if isinstance(self._joint, Channels):
+            machine = ChannelMachine(self._state, self._joint, prompt=self._prompt, **halves)
+        elif self._joint is not None:
+            machine = ResponseMachine(self._state, self._joint, start=self._place, **halves)
         else:
             offered = self._offered is None or bool(self._offered)
             by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
@@ -304,9 +343,11 @@ class Parser:
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:
             return {}
+        if isinstance(self._joint, ResponseTemplate):
+            return special_tokens(self._joint, tokenizer)
         texts = (
             spelling
-            for one in _markers(self._reasoning, self._tools, self._channels)
+            for one in _markers(self._reasoning, self._tools, self._joint)
             for spelling in one.spellings
         )
         ids = {text: tokenizer.token_id(text) for text in texts}
@@ -365,33 +406,40 @@ def with_family(
 
 
 def halves(
-    reasoning_name: str | None, tool_name: str | None
-) -> tuple[Reasoning | None, Tools | None, Channels | None]:
-    """The declarations behind two names: a reasoning and a tools half, or one channel format.
+    reasoning_name: str | None, tool_name: str | None, template: object = None
+) -> tuple[Reasoning | None, Tools | None, Joint | None]:
+    """The declarations behind two names: a reasoning and a tools half, or one format that is both.
 
-    Raises UnknownParser, BrokenFormat, or IncompatiblePair for a pair that makes no sense.
+    ``template`` stands for the response template of these names, if they mean one.
+
+    Raises UnknownParser, BrokenFormat, IncompatiblePair for a pair that makes no sense, or
+    InvalidRequest for a template that is wrong.
     """
     reasoning = reasoning_format(reasoning_name) if reasoning_name is not None else None
     tools = tool_format(tool_name) if tool_name is not None else None
-    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+    if isinstance(reasoning, Joint) or isinstance(tools, Joint):
         if reasoning is not None and tools is not None and reasoning is not tools:
             raise IncompatiblePair(
                 f"--reasoning-parser {reasoning_name} and --tool-call-parser {tool_name} cannot be combined: "
-                "a format of channels pairs only with its own other half",
+                "a format that is both halves at once pairs only with its own other half",
                 param="tool_parser",
             )
-        channels = reasoning if isinstance(reasoning, Channels) else tools
-        assert isinstance(channels, Channels)
-        return None, None, channels
+        joint = reasoning if isinstance(reasoning, Joint) else tools
+        assert isinstance(joint, Joint)
+        if template is not None and isinstance(joint, ResponseTemplate):
+            joint = given_template(joint, template, reasoning_name is not None, tool_name is not None)
+        return None, None, joint
     return reasoning, tools, None
 
 
-def _markers(reasoning: Reasoning | None, tools: Tools | None, channels: Channels | None) -> list[Lit]:
+def _markers(reasoning: Reasoning | None, tools: Tools | None, joint: Joint | None) -> list[Lit]:
     """Every marker of a pair, turn ends included."""
     found: list[Lit] = []
-    if channels:
-        found += [*channels.frames, Lit(channels.dropped, special=True)]
-        for half in (one.calls for one in channels.routes if one.calls is not None):
+    if isinstance(joint, ResponseTemplate):
+        return joint.markers
+    if joint:
+        found += [*joint.frames, Lit(joint.dropped, special=True)]
+        for half in (one.calls for one in joint.routes if one.calls is not None):
             found += _markers(None, half, None)
     if reasoning:
         found += [

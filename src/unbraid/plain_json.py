@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from unbraid.errors import InvalidRequest
 from unbraid.request import picked
-from unbraid.syntax import Calls, Channels, Envelope, Envelopes, Given, Json, Tools
+from unbraid.syntax import Calls, Channels, Envelope, Envelopes, Given, Joint, Json, Tools
 
 __all__ = ["ARRAY", "plain_calls"]
 
@@ -20,7 +20,7 @@ ARRAY = Calls(
 )
 
 
-def plain_calls(tool_choice: object, half: Tools | Channels | None) -> Tools:
+def plain_calls(tool_choice: object, half: Tools | Joint | None) -> Tools:
     """How the calls of this choice are written; ``half`` is the format of the model.
 
     Raises InvalidRequest for a choice that demands no call.

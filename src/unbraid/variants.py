@@ -13,7 +13,7 @@ from unbraid.errors import InvalidRequest
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.prompts import prompt_state
 from unbraid.suffixes import SUFFIX, suffix_in_prompt, suffix_in_vocabulary
-from unbraid.syntax import Channels, Reasoning, Tools, Variants
+from unbraid.syntax import Joint, Reasoning, Tools, Variants
 from unbraid.tokens import Tokenizer
 
 __all__ = ["variant_names"]
@@ -85,9 +85,9 @@ def _with_suffix(
     )
 
 
-def _ending_open(half: Reasoning | Tools | Channels | None) -> Reasoning | Tools | None:
+def _ending_open(half: Reasoning | Tools | Joint | None) -> Reasoning | Tools | None:
     """The half, if its markers may have an ending that its name does not say."""
-    if half is None or isinstance(half, Channels) or not half.suffixes:
+    if half is None or isinstance(half, Joint) or not half.suffixes:
         return None
     return half
 

@@ -9,10 +9,11 @@ from unbraid import validate
 from unbraid.inline import separated
 from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
-from unbraid.syntax import NO_SPACE, Answer, Reasoning
+from unbraid.syntax import NO_SPACE, Answer, Channels, Reasoning
 from unbraid.writing.calls import write_calls
 from unbraid.writing.channels import write_channels
 from unbraid.writing.pair import Pair, fail, make_pair, start_state
+from unbraid.writing.response import write_response
 from unbraid.writing.strands import check_content, check_reasoning
 
 __all__ = ["write"]
@@ -27,6 +28,7 @@ def write(
     thinking: str | PromptState = "absent",
     history_calls: int = 0,
     end: bool = False,
+    response_template: object = None,
 ) -> str:
     """The text of ``message`` in the format's canonical spelling.
 
@@ -38,6 +40,7 @@ def write(
             or the state that ``prompt_state`` found.
         history_calls: calls of earlier turns, for ids that count on.
         end: whether to add the turn's end.
+        response_template: as for ``Parser``.
 
     Raises:
         Inexpressible: the format can't carry this message; the reason names the part.
@@ -47,10 +50,12 @@ def write(
     _check(message)
     validate.count("history_calls", history_calls)
     validate.flag("end", end)
-    pair = make_pair(reasoning_parser, tool_parser, tools)
+    pair = make_pair(reasoning_parser, tool_parser, tools, response_template)
     state = start_state(thinking, pair.reasoning)
-    if pair.channels is not None:
-        return write_channels(pair, pair.channels, message, state, history_calls, end)
+    if isinstance(pair.joint, Channels):
+        return write_channels(pair, pair.joint, message, state, history_calls, end)
+    if pair.joint is not None:
+        return write_response(pair, pair.joint, message, state, end)
     if pair.reasoning is not None and pair.reasoning.inline:
         found = separated(message, pair.reasoning, state.thinking == "open")
         if isinstance(found, str):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import channels
+from tests.support import channels, templates
 from unbraid import Parser
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS
 from unbraid.machine.setup import literals
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Tools
 
 PARTNERS = {
     "deepseek_v3": "deepseek_r1",
@@ -83,7 +83,7 @@ TOOLS = [
 ]
 
 
-def halves(reasoning: str | None, tool: str) -> tuple[Reasoning | Channels | None, Tools | Channels]:
+def halves(reasoning: str | None, tool: str) -> tuple[Reasoning | Joint | None, Tools | Joint]:
     """The declarations of a pair."""
     return (reasoning_format(reasoning) if reasoning else None), tool_format(tool)
 
@@ -97,6 +97,9 @@ def markers(reasoning: str | None, tool: str, special: bool | None = None) -> tu
             for calls in (one.calls for one in half.routes if one.calls is not None):
                 found += literals(calls.call.parts)
                 found += [calls.section.open, calls.section.close] if calls.section else []
+        elif isinstance(half, ResponseTemplate):
+            found += [Lit((one,), special=True) for one in templates.specials(half)]
+            found += [Lit(one.spellings) for one in half.markers]
         elif isinstance(half, Reasoning):
             found += [half.open, half.close]
         elif half is not None:
@@ -126,6 +129,10 @@ def parser(reasoning: str | None, tool: str, state: str, **options: Any) -> Pars
         prompt = channels.begin(half)
         if state == "open":
             prompt += channels.head(half, "reasoning")
+    if isinstance(half, ResponseTemplate):
+        prompt = templates.begin(half)
+        if state == "open":
+            prompt += templates.head(half, "reasoning")
     return Parser(reasoning, tool, prompt=prompt, constrained=True, **options)
 
 
@@ -143,6 +150,14 @@ def thinking_of(reasoning: str | None, tool: str, state: str, text: str) -> tupl
         route = channels.route(half, "reasoning")
         inside, _, rest = text.partition(route.ends[0])
         return inside, rest.removeprefix(channels.begin(half))
+    if isinstance(half, ResponseTemplate):
+        head = templates.head(half, "reasoning")
+        if state != "open":
+            if not text.startswith(head):
+                return "", text
+            text = text[len(head) :]
+        inside, _, rest = text.partition(templates.close(half, "reasoning"))
+        return inside, rest
     assert isinstance(half, Reasoning)
     if state != "open":
         stripped = text.lstrip(" \n")

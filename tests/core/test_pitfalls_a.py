@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import Fold, read, read_every_way, strands
-from tests.support import channels
+from tests.support import channels, templates
 from tests.support.hostile import (
     CITY,
     REASONING,
@@ -19,6 +19,7 @@ from tests.support.hostile import (
     First,
     Pair,
     answer,
+    end_of_thinking,
     halves,
     matched_pairs,
     native_call,
@@ -30,7 +31,7 @@ from tests.support.hostile import (
 )
 from unbraid import Parser, TokenTable
 from unbraid.formats import reasoning_format
-from unbraid.syntax import Channels, Reasoning
+from unbraid.syntax import Channels, Reasoning, ResponseTemplate
 
 PAIRS = matched_pairs()
 TAGS = [one for one in PAIRS if isinstance(halves(one)[0], Reasoning)]
@@ -171,7 +172,7 @@ def test_A3_constrained_with_thinking_off(name: str) -> None:
 @pytest.mark.parametrize("beginning", ["", "cut closer"])
 def test_A4_cut_in_thinking(name: str, beginning: str) -> None:
     half = half_of(name)
-    closer = channels.end(half, "reasoning") if isinstance(half, Channels) else half.close.text
+    closer = end_of_thinking(half)
     text = "I should first" + (closer[:-2] if beginning else "")
     message = read_every_way(Parser(name, prompt=open_prompt(half)), text, "length")
     assert strands(message) == (text, None, [])
@@ -345,6 +346,9 @@ def test_A9_delta_that_is_exactly_a_marker(name: str) -> None:
             half.role,
         ]
         pieces += [*headed(half, "content"), "c", channels.end(half, "content")]
+    elif isinstance(half, ResponseTemplate):
+        pieces = [templates.head(half, "reasoning"), "r", templates.close(half, "reasoning")]
+        pieces += [templates.head(half, "content"), "c", templates.close(half, "content")]
     else:
         pieces = [half.open.text, half.label, "", "r", half.close.text, "", "c", ""]
     stream = Parser(name, prompt=turn_prompt(half)).stream()

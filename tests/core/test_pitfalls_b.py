@@ -24,7 +24,7 @@ from tests.support.hostile import (
 )
 from unbraid import Parser
 from unbraid.formats import tool_format
-from unbraid.syntax import Channels, PythonCalls, Tools
+from unbraid.syntax import Joint, PythonCalls, Tools
 
 ALONE = [Pair(None, name) for name in TOOLS]
 every_tools = pytest.mark.parametrize("pair", ALONE, ids=str)
@@ -34,14 +34,14 @@ ARGUMENTS = {"city": 'Oslo "C:\\dir"\n', "days": 3}
 
 def is_channels(pair: Pair) -> bool:
     assert pair.tools is not None
-    return isinstance(tool_format(pair.tools), Channels)
+    return isinstance(tool_format(pair.tools), Joint)
 
 
 def calls_share_brackets(pair: Pair) -> bool:
     """Whether the calls of a turn stand in one Python list, so that the last one ends before a bracket."""
     assert pair.tools is not None
     half = tool_format(pair.tools)
-    return not isinstance(half, Channels) and any(isinstance(one, PythonCalls) for one in half.call.parts)
+    return not isinstance(half, Joint) and any(isinstance(one, PythonCalls) for one in half.call.parts)
 
 
 @every_tools

@@ -24,7 +24,7 @@ from tests.support.hostile import (
 from unbraid import Parser, TokenTable
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.prompts import prompt_state
-from unbraid.syntax import Channels, PythonCalls, Reasoning
+from unbraid.syntax import Joint, PythonCalls, Reasoning
 
 TAGS = [one for one in matched_pairs() if isinstance(halves(one)[0], Reasoning)]
 ALONE = [Pair(None, name) for name in TOOLS]
@@ -98,7 +98,7 @@ def test_D7_text_grammar_spells_markers(pair: Pair) -> None:
     assert strands(read_every_way(parser, text, ids=pieces)) == (None, None, [CALL])
 
 
-TAGS_ALONE = [one for one in ALONE if not isinstance(tool_format(one.tools or ""), Channels)]
+TAGS_ALONE = [one for one in ALONE if not isinstance(tool_format(one.tools or ""), Joint)]
 
 
 @pytest.mark.parametrize("pair", [one for one in TAGS_ALONE if tokens_of(one)[:1]], ids=str)
@@ -106,7 +106,7 @@ def test_D7_otherwise_ordinary_tokens_are_text(pair: Pair) -> None:
     """A first marker that is one token in the vocabulary counts only as that token."""
     text = native_call(pair, "get_weather", ARGUMENTS)
     half = tool_format(pair.tools or "")
-    assert not isinstance(half, Channels)
+    assert not isinstance(half, Joint)
     if half.call.anchor:
         return
     table, pieces = spelled_out(text)
@@ -201,7 +201,7 @@ def test_D16_odd_tool_names(pair: Pair, name: str) -> None:
     half = tool_format(pair.tools or "")
     text = native_call(pair, name, {"city": "Oslo"})
     message = read_every_way(pair.parser(tools=tools_of(*NAMES)), text)
-    python = not isinstance(half, Channels) and any(isinstance(one, PythonCalls) for one in half.call.parts)
+    python = not isinstance(half, Joint) and any(isinstance(one, PythonCalls) for one in half.call.parts)
     if python and name == "1a":
         assert strands(message) == (None, text, []), "no name in Python's notation"
     else:

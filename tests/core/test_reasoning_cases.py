@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import Fold, read_every_way, strands
-from tests.support import channels
-from tests.support.hostile import REASONING, answer, open_prompt, thought, turn_prompt
+from tests.support import channels, templates
+from tests.support.hostile import REASONING, answer, end_of_thinking, open_prompt, thought, turn_prompt
 from unbraid import Event, Parser
 from unbraid.formats import reasoning_format
 from unbraid.prompts import prompt_state
-from unbraid.syntax import ANY, Channels, Reasoning, Switch
+from unbraid.syntax import ANY, Channels, Reasoning, ResponseTemplate, Switch
 
 every = pytest.mark.parametrize("name", REASONING)
 TAGS = [name for name in REASONING if isinstance(reasoning_format(name), Reasoning)]
@@ -26,6 +26,8 @@ def half_of(name: str) -> Any:
 def opener(half: Any) -> str:
     if isinstance(half, Channels):
         return channels.head(half, "reasoning")
+    if isinstance(half, ResponseTemplate):
+        return templates.head(half, "reasoning")
     return half.open.text + half.label + half.lead.text
 
 
@@ -181,7 +183,7 @@ def test_all_in_one_delta(name: str) -> None:
 @every
 def test_text_that_looks_like_the_end_is_only_delayed(name: str) -> None:
     half = half_of(name)
-    end = channels.end(half, "reasoning") if isinstance(half, Channels) else half.close.text
+    end = end_of_thinking(half)
     out = deltas(opened(name), ["a", end[:-1], "b"])
     assert [texts(one) for one in out[:2]] == [[("ReasoningDelta", "a")], []]
     assert texts(out[2]) == [("ReasoningDelta", end[:-1] + "b")]

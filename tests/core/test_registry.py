@@ -12,7 +12,7 @@ import pytest
 import unbraid
 from unbraid import BrokenFormat, IncompatiblePair, InvalidRequest, Parser, UnbraidError, UnknownParser
 from unbraid.formats import reasoning_format, reasoning_names, registry, tool_format, tool_names
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.syntax import Joint, Reasoning, Tools
 
 ROOT = Path(unbraid.__file__).parent
 TABLES = [ROOT / "formats" / "presets.py", ROOT / "formats" / "sglang.py"]
@@ -125,9 +125,9 @@ def test_a_family_is_registered(path: Path) -> None:
 
 def test_every_name_loads() -> None:
     for name in tool_names():
-        assert isinstance(tool_format(name), (Tools, Channels))
+        assert isinstance(tool_format(name), Tools | Joint)
     for name in reasoning_names():
-        assert isinstance(reasoning_format(name), (Reasoning, Channels))
+        assert isinstance(reasoning_format(name), Reasoning | Joint)
 
 
 def test_every_declaration_names_its_models() -> None:
@@ -236,9 +236,7 @@ def test_a_broken_family_breaks_only_itself(broken: None, name: str, cause: type
 def test_every_pair_of_tags_composes() -> None:
     for tools in tool_names():
         for reasoning in reasoning_names():
-            channels = isinstance(tool_format(tools), Channels) or isinstance(
-                reasoning_format(reasoning), Channels
-            )
+            channels = isinstance(tool_format(tools), Joint) or isinstance(reasoning_format(reasoning), Joint)
             if channels and tool_format(tools) is not reasoning_format(reasoning):
                 with pytest.raises(TypeError) as caught:
                     Parser(reasoning, tools)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import channels
+from tests.support import channels, templates
 from tests.support.messages import Turn, any_text, hostile_turns, ordinary_turns
 from unbraid import Inexpressible, InvalidRequest, Message, Parser, ToolCall
 from unbraid.expressible import expressible
 from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.setup import written_parts
 from unbraid.prompts import PromptState, prompt_state
-from unbraid.syntax import Channels, Envelope, Json, Reasoning, Space, Tools
+from unbraid.syntax import Channels, Envelope, Joint, Json, Reasoning, ResponseTemplate, Space, Tools
 from unbraid.writer import write
 from unbraid.writing.values import same_value
 
@@ -33,6 +33,8 @@ CHANNELS: list[Names] = [
     pair for one, other in BOTH_HALVES for pair in ((one, other), (one, None), (None, other))
 ]
 OWN: list[Names] = [
+    ("beam", "beam"),
+    ("hf", "hf"),
     ("deepseek_r1", "deepseek_v3"),
     ("deepseek_v3", "deepseek_v31"),
     ("deepseek_v3", "deepseek_v32"),
@@ -80,7 +82,7 @@ TOOLS = [
 def is_channels(name: str | None, kind: str) -> bool:
     if name is None:
         return False
-    return isinstance(reasoning_format(name) if kind == "reasoning" else tool_format(name), Channels)
+    return isinstance(reasoning_format(name) if kind == "reasoning" else tool_format(name), Joint)
 
 
 def tag_pairs() -> list[Names]:
@@ -100,6 +102,9 @@ def prompt_of(name: str | None, thinking: str) -> str | None:
     if isinstance(half, Channels):
         begin = channels.begin(half)
         return begin + channels.head(half, "reasoning") if thinking == "open" else begin
+    if isinstance(half, ResponseTemplate):
+        begin = templates.begin(half)
+        return begin + templates.head(half, "reasoning") if thinking == "open" else begin
     if half is None:
         return None
     opener = half.open.text + half.label + half.lead.text
@@ -179,8 +184,11 @@ def test_ordinary_messages_are_expressible(names: Names) -> None:
     assert sum(seen) >= 0.8 * len(seen)
 
 
-def writes_json(half: Tools | Channels) -> bool:
+def writes_json(half: Tools | Joint) -> bool:
     """Whether arguments are written as JSON."""
+    if isinstance(half, ResponseTemplate):
+        field = half.field("call")
+        return field is not None and field.content.kind == "json" and not field.content.string_delims
     calls = channels.route(half, "call").calls if isinstance(half, Channels) else half
     return calls is None or any(isinstance(one, (Json, Envelope)) for one in written_parts(calls.call.parts))
 

@@ -13,7 +13,9 @@ from unbraid.newlines import recovered
 from .reading import KINDS, read
 
 
-def conserved(text: str, message: Message, pair: Pair, *, over: bool = True) -> None:
+def conserved(
+    text: str, message: Message, pair: Pair, *, over: bool = True, prompt: str | None = None
+) -> None:
     """The spans of a message cover the text in order, and the strands hold what their spans do.
 
     A family that writes line breaks as escapes has them recovered; what is not certain of
@@ -43,6 +45,7 @@ def conserved(text: str, message: Message, pair: Pair, *, over: bool = True) -> 
         named = "".join(
             text[s.start : s.end] for s in message.spans if s.index == index and s.kind in ("name", "id")
         )
+        named += prompt or ""
         assert call.name in named or "\\" in named or not named.isprintable()
     for one in message.diagnostics:
         assert 0 <= one.start <= one.end <= len(text)
@@ -55,8 +58,18 @@ def test_spans_cover_the_output_once(pair: Pair) -> None:
     @settings(max_examples=examples(2500))
     @given(cases(pair), st.integers(0, 99))
     def law(case, seed):
-        conserved(case.text, case.parser().parse(case.text, finish_reason=case.finish), pair)
-        conserved(case.text, read(case.parser(), splits(case.text, seed)[3], case.finish)[0], pair)
+        conserved(
+            case.text,
+            case.parser().parse(case.text, finish_reason=case.finish),
+            pair,
+            prompt=case.options["prompt"],
+        )
+        conserved(
+            case.text,
+            read(case.parser(), splits(case.text, seed)[3], case.finish)[0],
+            pair,
+            prompt=case.options["prompt"],
+        )
 
     law()
 
@@ -71,6 +84,7 @@ def test_spans_cover_the_output_once_with_ids(pair: Pair) -> None:
             text,
             pair.parser(**{**options, "tokenizer": tokens.tokenizer}).parse(text, token_ids=tokens.ids),
             pair,
+            prompt=options["prompt"],
         )
 
     law()
@@ -91,6 +105,6 @@ def test_the_message_before_the_end_is_conserved_too(pair: Pair) -> None:
             spans = stream.message.spans or []
             decided = spans[-1].end if spans else 0
             assert decided <= len(given)
-            conserved(given[:decided], stream.message, pair, over=False)
+            conserved(given[:decided], stream.message, pair, over=False, prompt=case.options["prompt"])
 
     law()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support import templates
 from tests.support.hostile import (
     Pair,
     Tokenised,
@@ -27,6 +28,7 @@ from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
+from unbraid.syntax import ResponseTemplate
 
 THINKING = [pair for pair in pairs() if pair.reasoning]
 HARMONY = ("openai_gptoss", None)
@@ -98,6 +100,8 @@ def test_the_boundary_is_the_parsers(pair: Pair) -> None:
         special = {begin: one for begin, one in places if tokens.tokenizer.is_special(one)}
         output = Output(text, spans, special, tokens)
         find = channel_end if pair.thinking is None else tag_end
+        if isinstance(halves(pair)[0], ResponseTemplate):
+            find = template_end
         found = None if carry.phase == "over" else find(pair, output, carry.phase)
         end = gate.end_of(tokens.ids, carry)
         expected = None if found is None else (bisect_left(begins, found[0]), found[1])
@@ -201,6 +205,39 @@ def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | No
         else:
             return span.start, True
     assert first or phase == "body"
+    return None
+
+
+def template_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
+    """Where the spans say that the first region of thinking ends, or something else comes in its place."""
+    half = halves(pair)[0]
+    thinking = half.field("reasoning")
+    closers = thinking.close.spellings
+    begin = templates.begin(half)
+    skipped = [begin, *(one for field in half.fields if field.open is None for one in field.close.spellings)]
+    opened = phase == "open"
+    for span in output.spans:
+        at = span.start
+        text = output.text[at : span.end]
+        if opened and span.kind != "markup":
+            continue
+        if not opened and span.kind != "markup":
+            if text.strip() and span.kind != "framing":
+                return at + len(text) - len(text.lstrip()), True
+            continue
+        while at < span.end:
+            rest = output.text[at : span.end]
+            if opened:
+                closer = next((one for one in closers if rest.startswith(one)), None)
+                return at + len(closer or rest), False
+            if rest.startswith(thinking.open.text):
+                opened = True
+                at += len(thinking.open.text)
+                continue
+            skip = next((one for one in skipped if rest.startswith(one)), None)
+            if skip is None:
+                return at, True
+            at += len(skip)
     return None
 
 

@@ -27,22 +27,25 @@ from unbraid.syntax import (
     Envelopes,
     GemmaObject,
     Id,
+    Joint,
     Json,
     Lit,
     Name,
     Named,
     Pairs,
+    Pattern,
     PythonCalls,
     Reasoning,
+    ResponseTemplate,
     Tools,
     TypeTag,
     Word,
     Ws,
 )
 
-from . import channels
+from . import channels, templates
 
-Half = Reasoning | Tools | Channels
+Half = Reasoning | Tools | Joint
 Piece = tuple[str, "list[int] | None"]
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
@@ -94,7 +97,7 @@ TOOLS = _distinct(tool_names(), tool_format)
 
 def _match(reasoning: Half, tools: Half) -> int:
     """How well two halves fit: 0 not at all, more is better."""
-    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+    if isinstance(reasoning, Joint) or isinstance(tools, Joint):
         return 9 if reasoning is tools else 0
     assert isinstance(reasoning, Reasoning)
     assert isinstance(tools, Tools)
@@ -123,7 +126,7 @@ def examples(total: int) -> int:
 
 _NO_MARKER = {
     "models", "key_chars", "chars", "switch", "name", "arguments", "extra", "ids", "strand", "opened_by",
-    "tools_inside",
+    "tools_inside", "kind",
 }  # fmt: skip
 
 
@@ -132,6 +135,8 @@ def strings(part: Any) -> Iterator[str]:
     if isinstance(part, str):
         if part.strip() and "{" not in part:
             yield part
+    elif isinstance(part, Pattern):
+        yield from templates.texts(part)
     elif isinstance(part, (tuple, list)):
         for one in part:
             yield from strings(one)
@@ -170,7 +175,7 @@ def tokens_of(pair: Pair) -> tuple[str, ...]:
 
     for half in pair.halves:
         walk(half)
-        found += half.dropped
+        found += templates.specials(half) if isinstance(half, ResponseTemplate) else half.dropped
         found += getattr(half, "ignored", ())
     return tuple(dict.fromkeys(found))
 
@@ -366,8 +371,10 @@ def _envelope(part: Envelope, name: str, arguments: dict[str, Any], choose: rand
     return json.dumps(dict(items))
 
 
-def write_call(half: Tools | Channels, name: str, arguments: dict[str, Any], choose: random.Random) -> str:
+def write_call(half: Tools | Joint, name: str, arguments: dict[str, Any], choose: random.Random) -> str:
     """One plausible call of a tools half."""
+    if isinstance(half, ResponseTemplate):
+        return templates.call(half, name, arguments)
     if isinstance(half, Channels):
         calls = channels.route(half, "call").calls
         body = write_call(calls, name, arguments, choose) if calls else json.dumps(arguments)
@@ -387,9 +394,9 @@ def has_thinking(half: Channels) -> bool:
     return any(one.strand == "reasoning" for one in half.routes)
 
 
-def write_thinking(half: Reasoning | Channels, choose: random.Random) -> str:
+def write_thinking(half: Reasoning | Joint, choose: random.Random) -> str:
     """One plausible piece of thinking."""
-    if isinstance(half, Channels):
+    if isinstance(half, Joint):
         return thought(half, "plan")
     opener = half.open.text + half.label + half.lead.text if choose.random() < 0.7 else ""
     return f"{opener}plan{half.trail.text}{half.close.text}{half.after.text}"
@@ -400,7 +407,7 @@ def plausible(draw: st.DrawFn, pair: Pair) -> str:
     """A piece of thinking or a call as the pair's own model may write it."""
     choose = random.Random(draw(st.integers(0, 2**16)))
     half = draw(st.sampled_from(pair.halves))
-    if isinstance(half, Reasoning) or (isinstance(half, Channels) and choose.random() < 0.4):
+    if isinstance(half, Reasoning) or (isinstance(half, Joint) and choose.random() < 0.4):
         return write_thinking(half, choose)
     name = draw(st.sampled_from((*NAMES, "unknown")))
     keys = draw(st.lists(st.sampled_from(KEYS), max_size=3, unique=True))
@@ -451,7 +458,8 @@ def prompts(pair: Pair) -> list[str | None]:
     if half is None:
         both = next((one for one in pair.halves if isinstance(one, Channels)), None)
         if both is None:
-            return [None]
+            other = next((one for one in pair.halves if isinstance(one, ResponseTemplate)), None)
+            return templates.prompts(other) if other is not None else [None]
         start = channels.begin(both)
         opened = start + channels.head(both, "reasoning") if has_thinking(both) else start
         return [None, start, opened, "x"]
@@ -654,22 +662,28 @@ def halves(pair: Pair) -> tuple[Any, Any]:
     )
 
 
-def open_prompt(half: Reasoning | Channels) -> str:
+def open_prompt(half: Reasoning | Joint) -> str:
     """The end of a prompt whose template opens thinking."""
+    if isinstance(half, ResponseTemplate):
+        return templates.begin(half) + templates.head(half, "reasoning")
     if isinstance(half, Channels):
         return channels.begin(half) + channels.head(half, "reasoning")
     return f"{turn_prompt(half)}{half.open.text}{half.label}{half.lead.text}"
 
 
-def turn_prompt(half: Reasoning | Channels) -> str:
+def turn_prompt(half: Reasoning | Joint) -> str:
     """The end of a prompt that only begins the turn."""
+    if isinstance(half, ResponseTemplate):
+        return templates.begin(half)
     if isinstance(half, Channels):
         return channels.begin(half)
     return half.turns[0] if half.turns else "\n"
 
 
-def thought(half: Reasoning | Channels, text: str, *, opener: bool = True) -> str:
+def thought(half: Reasoning | Joint, text: str, *, opener: bool = True) -> str:
     """Thinking as the model writes it, up to where its answer begins."""
+    if isinstance(half, ResponseTemplate):
+        return templates.thought(half, text, opener=opener)
     if isinstance(half, Channels):
         opening = channels.head(half, "reasoning") if opener else ""
         return opening + text + channels.end(half, "reasoning") + channels.begin(half)
@@ -677,8 +691,17 @@ def thought(half: Reasoning | Channels, text: str, *, opener: bool = True) -> st
     return f"{opening}{text}{half.trail.text}{half.close.text}{half.after.text}"
 
 
+def end_of_thinking(half: Reasoning | Joint) -> str:
+    """What ends thinking, without the beginning of a next message."""
+    if isinstance(half, ResponseTemplate):
+        return templates.end(half, "reasoning")
+    return channels.end(half, "reasoning") if isinstance(half, Channels) else half.close.text
+
+
 def answer(half: Any, text: str) -> str:
     """An answer as the model writes it, behind thinking or without."""
+    if isinstance(half, ResponseTemplate):
+        return templates.head(half, "content") + text
     if isinstance(half, Channels):
         return channels.head(half, "content") + text
     return text
@@ -694,6 +717,8 @@ def native_call(pair: Pair, name: str, arguments: dict[str, Any]) -> str:
 def native_calls(pair: Pair, *calls: tuple[str, dict[str, Any]]) -> str:
     """Several calls of one turn."""
     half = halves(pair)[1]
+    if isinstance(half, ResponseTemplate):
+        return "".join(native_call(pair, *call) for call in calls)
     if isinstance(half, Channels):
         return channels.begin(half).join(native_call(pair, *call) for call in calls)
     listed = next((part for part in half.call.parts if isinstance(part, PythonCalls)), None)

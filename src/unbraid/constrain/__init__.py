@@ -21,12 +21,14 @@ from unbraid.constrain.channels import build_channels
 from unbraid.constrain.lark import to_lark
 from unbraid.constrain.plain import plain_schema
 from unbraid.constrain.request import Demand, demand
+from unbraid.constrain.response import build_response
 from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
-from unbraid.errors import IncompatiblePair, InvalidRequest, Unsupported
-from unbraid.formats import reasoning_format, tool_format
+from unbraid.errors import InvalidRequest, Unsupported
+from unbraid.parser import halves
 from unbraid.request import picked
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.response.program import special_tokens
+from unbraid.syntax import Channels, Joint, Tools
 from unbraid.tokens import Tokenizer
 
 __all__ = ["Constraint", "constrain"]
@@ -104,6 +106,7 @@ def constrain(
     max_white: int = 64,
     max_string: int | None = None,
     label: bool = False,
+    response_template: object = None,
 ) -> Constraint | None:
     """The grammar of one request's output, or None when nothing has to be enforced.
 
@@ -122,6 +125,7 @@ def constrain(
             ``{"name", "parameters"}``, or the arguments of a named call.
         max_calls, max_white, max_string: bounds of calls a turn, of white space in a row, of strings.
         label: with ``open``, whether the label behind the opener is still to come.
+        response_template: as for ``Parser``.
 
     Raises:
         InvalidRequest: a wrong option, tool or choice; Unsupported: what this format can't hold;
@@ -132,21 +136,20 @@ def constrain(
     _one_of("markers", markers, ("tokens", "text", None))
     _one_of("reads_as", reads_as, ("native", "json"))
     _bounds(max_calls, max_white, max_string)
-    reasoning = reasoning_format(reasoning_parser) if reasoning_parser is not None else None
-    tools_half = tool_format(tool_parser) if tool_parser is not None else None
+    reasoning, tools_half, joint = halves(reasoning_parser, tool_parser, response_template)
     wanted = demand(
         tools,
         tool_choice,
         parallel=parallel_tool_calls,
         level=strict_level,
         schema=response_schema,
-        max_calls=_most(tools_half, max_calls),
+        max_calls=_most(tools_half or joint, max_calls),
     )
     if reads_as == "json":
         return _plain(wanted, picked(tool_choice).named, max_string)
     if wanted is None:
         return None
-    if wanted.mode != "none" and tools_half is None:
+    if wanted.mode != "none" and tool_parser is None:
         raise InvalidRequest("calls can only be enforced with a tool parser", param="tool_parser")
     limits = Limits(max_calls, max_white, max_string)
     use_ids = tokenizer is not None and markers != "text"
@@ -159,10 +162,13 @@ def constrain(
         raise InvalidRequest("markers by token id need tokenizer=", param="markers")
     else:
         maker = marker_maker(None)
-    if isinstance(reasoning, Channels) or isinstance(tools_half, Channels):
-        channels = _channels(reasoning, tools_half)
+    if isinstance(joint, Channels):
         with _nested():
-            grammar = build_channels(channels, wanted, thinking, limits, maker)
+            grammar = build_channels(joint, wanted, thinking, limits, maker)
+    elif joint is not None:
+        specials = tuple(special_tokens(joint, tokenizer)) if tokenizer is not None and use_ids else ()
+        with _nested():
+            grammar = build_response(joint, wanted, thinking, limits, maker, specials)
     else:
         if reasoning is None and thinking not in ("off", "closed"):
             raise InvalidRequest(f"thinking={thinking!r} needs a reasoning parser", param="thinking")
@@ -195,7 +201,7 @@ def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
         raise InvalidRequest(f"{name} must be one of {listed}, not {value!r}", param=name)
 
 
-def _most(half: Tools | Channels | None, max_calls: int) -> int:
+def _most(half: Tools | Joint | None, max_calls: int) -> int:
     """The calls that one turn may hold: a format's own limit counts too."""
     own = half.calls_per_turn if half is not None else None
     return max_calls if own is None else min(own, max_calls)
@@ -209,14 +215,6 @@ def _bounds(max_calls: int, max_white: int, max_string: int | None) -> None:
     ):
         if not isinstance(value, int) or value < least:
             raise InvalidRequest(f"{name} must be an integer of at least {least}", param=name)
-
-
-def _channels(reasoning: Reasoning | Channels | None, tools: Tools | Channels | None) -> Channels:
-    halves = [half for half in (reasoning, tools) if half is not None]
-    channels = next(half for half in halves if isinstance(half, Channels))
-    if any(half is not channels for half in halves):
-        raise IncompatiblePair("a format of channels pairs only with its own other half", param="tool_parser")
-    return channels
 
 
 def _describe(wanted: Demand, thinking: str) -> str:

@@ -47,7 +47,10 @@ class Values:
         if not part.strings:
             quoted = _Quoted(self, part, tool)
             return seq(Text("{"), quoted.strict() if tool.strict else quoted.free(), Text("}"))
-        notation = GemmaText(self.marker(part.quote))
+        return self.bare_object(GemmaText(self.marker(part.quote)), tool)
+
+    def bare_object(self, notation: GemmaText, tool: Tool) -> Node:
+        """Arguments as one object with bare keys."""
         typed = Typed(notation, self.rules, tool.parameters, self.max_string, f"{tool.param}.parameters")
         if not tool.strict:
             keys = [typed.notation.key(key) for key in Typer(tool.parameters).order() if not PLAIN_KEY(key)]
@@ -84,8 +87,12 @@ class Values:
         section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
         openers = (*(one for one in setup.call_openers if one not in setup.anchored), *section)
         table = closers(part, rest, openers, setup.dropped)
+        return self.tagged(part, tuple(sorted(table.follow)), tool, gap)
+
+    def tagged(self, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> Node:
+        """Arguments as tags in whose values none of ``exclude`` stands."""
         kind = _Pairs if part.xml is None else _Xml
-        writer = kind(self, part, tuple(sorted(table.follow)), tool, gap)
+        writer = kind(self, part, exclude, tool, gap)
         return writer.strict() if tool.strict else writer.free()
 
 

@@ -16,7 +16,7 @@ from unbraid import validate
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
 from unbraid.formats import sglang
 from unbraid.suffixes import SUFFIX, spelled
-from unbraid.syntax import Channels, Preset, Reasoning, Tools
+from unbraid.syntax import Joint, Preset, Reasoning, Tools
 
 __all__ = [
     "REASONING_PARSERS",
@@ -39,6 +39,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "cohere_command3": ("unbraid.formats.cohere", "TOOLS_3"),
     "cohere_command4": ("unbraid.formats.cohere", "TOOLS_4"),
     "command_r": ("unbraid.formats.command_r", "TOOLS"),
+    "beam": ("unbraid.formats.beam", "BEAM"),
     "deepseek_v3": ("unbraid.formats.deepseek", "TOOLS_V3"),
     "deepseek_v31": ("unbraid.formats.deepseek", "TOOLS_V31"),
     "deepseek_v32": ("unbraid.formats.dsml", "TOOLS_V32"),
@@ -63,6 +64,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "hy_v3": ("unbraid.formats.hy", "TOOLS_V3"),
     "hy_v4": ("unbraid.formats.hy", "TOOLS_V4"),
     "inkling": ("unbraid.formats.inkling", "INKLING"),
+    "hf": ("unbraid.formats.hf", "HF"),
     "internlm": ("unbraid.formats.internlm", "TOOLS"),
     "iquest_q1": ("unbraid.formats.iquest_q1", "TOOLS"),
     "jamba": ("unbraid.formats.jamba", "TOOLS"),
@@ -109,6 +111,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "bielik": ("unbraid.formats.layouts", "BIELIK_REASONING"),
     "cohere_command3": ("unbraid.formats.cohere", "REASONING_3"),
     "cohere_command4": ("unbraid.formats.cohere", "REASONING_4"),
+    "beam": ("unbraid.formats.beam", "BEAM"),
     "deepseek_r1": ("unbraid.formats.deepseek", "REASONING_R1"),
     "deepseek_v3": ("unbraid.formats.deepseek", "REASONING_V3"),
     "deepseek_v4": ("unbraid.formats.dsml", "REASONING_V4"),
@@ -121,6 +124,7 @@ REASONING_PARSERS: dict[str, tuple[str, str]] = {
     "glm47": ("unbraid.formats.glm", "REASONING_47"),
     "granite": ("unbraid.formats.granite", "REASONING"),
     "granite_thinking_parser": ("unbraid.formats.granite", "THINKING_42"),
+    "hf": ("unbraid.formats.hf", "HF"),
     "holo2": ("unbraid.formats.holo2", "REASONING"),
     "hunyuan_a13b": ("unbraid.formats.hunyuan_a13b", "REASONING"),
     "hy_v3": ("unbraid.formats.hy", "REASONING_V3"),
@@ -236,23 +240,24 @@ def _load(kind: str, name: str, where: tuple[str, str]) -> object:
         ) from cause
 
 
-_tools: dict[str, Tools | Channels] = {}
-_reasoning: dict[str, Reasoning | Channels] = {}
+_tools: dict[str, Tools | Joint] = {}
+_reasoning: dict[str, Reasoning | Joint] = {}
 
 
-def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = False) -> None:
-    """Add a format under a name of your own; a channel format is both halves at once.
+def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = False) -> None:
+    """Add a format under a name of your own; channels and response templates are both halves at once.
 
     Raises InvalidRequest for a name that is empty or no string, for a half that is none or
     whose field is wrong, and when the name is taken and ``override`` is not set.
     """
     if not isinstance(name, str) or not name:
         raise validate.wrong("name", "a string that is not empty", name)
-    reasoning = isinstance(half, (Reasoning, Channels))
-    tools = isinstance(half, (Tools, Channels))
+    reasoning = isinstance(half, Reasoning | Joint)
+    tools = isinstance(half, Tools | Joint)
     if not (reasoning or tools):
         raise InvalidRequest(
-            f"{name!r} must be Tools, Reasoning or Channels, not {type(half).__name__}", param="half"
+            f"{name!r} must be Tools, Reasoning, Channels or ResponseTemplate, not {type(half).__name__}",
+            param="half",
         )
     taken = (reasoning and name in reasoning_names()) or (tools and name in tool_names())
     if taken and not override:
@@ -262,17 +267,17 @@ def register(name: str, half: Tools | Reasoning | Channels, *, override: bool = 
     from unbraid.declared import check_declaration
 
     check_declaration(half)
-    if isinstance(half, (Tools, Channels)):
+    if isinstance(half, Tools | Joint):
         TOOL_PARSERS[name] = ("", name)
         TOOL_ALIASES.pop(name, None)
         _tools[name] = half
-    if isinstance(half, (Reasoning, Channels)):
+    if isinstance(half, Reasoning | Joint):
         REASONING_PARSERS[name] = ("", name)
         REASONING_ALIASES.pop(name, None)
         _reasoning[name] = half
 
 
-def tool_format(name: str) -> Tools | Channels:
+def tool_format(name: str) -> Tools | Joint:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("tool_parser", name)
     full, (name, suffix) = name, _ending(name)
@@ -281,7 +286,7 @@ def tool_format(name: str) -> Tools | Channels:
         if name not in TOOL_PARSERS:
             raise _unknown("tool", full, [*tool_names(), *sglang.TOOLS])
         found = _load("tool", name, TOOL_PARSERS[name])
-        assert isinstance(found, (Tools, Channels))
+        assert isinstance(found, Tools | Joint)
         _tools[name] = found
     tools = _tools[name]
     if isinstance(tools, Tools) and tools.suffixes:
@@ -292,7 +297,7 @@ def tool_format(name: str) -> Tools | Channels:
     return tools
 
 
-def reasoning_format(name: str) -> Reasoning | Channels:
+def reasoning_format(name: str) -> Reasoning | Joint:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
     validate.text("reasoning_parser", name)
     full, (name, suffix) = name, _ending(name)
@@ -302,7 +307,7 @@ def reasoning_format(name: str) -> Reasoning | Channels:
         if place is None:
             raise _unknown("reasoning", full, [*reasoning_names(), *sglang.REASONING])
         found = _load("reasoning", name, place)
-        assert isinstance(found, (Reasoning, Channels))
+        assert isinstance(found, Reasoning | Joint)
         _reasoning[name] = found
     reasoning = _reasoning[name]
     if isinstance(reasoning, Reasoning) and reasoning.suffixes:

@@ -15,7 +15,7 @@ from unbraid.parser import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
-from unbraid.syntax import Channels, Reasoning
+from unbraid.syntax import Joint, Reasoning
 from unbraid.variants import variant_names
 
 __all__ = ["prepare"]
@@ -115,8 +115,8 @@ def _fix(pair: _Pair) -> str:
     return f"--reasoning-parser {partner} --tool-call-parser {pair.tools}"
 
 
-def _partner(channels: Channels, tools: bool) -> str:
-    """The name of a channel format's other half."""
+def _partner(channels: Joint, tools: bool) -> str:
+    """The name of the other half of a format that is both."""
     from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 
     if tools:
@@ -179,7 +179,7 @@ def _with_report(setup: Setup, engine: Engine, pair: _Pair, where: str, odd: lis
 def _switch_lines(setup: Setup) -> list[str]:
     reasoning, _, channels = halves(setup.reasoning_parser, None)
     if channels is not None:
-        return ["thinking: in channels of its own, always possible"]
+        return ["thinking: in messages of its own, always possible"]
     if reasoning is None:
         return []
     opened = any(setup.template.opens(one, setup.template_kwargs) for one in reasoning.open.spellings)

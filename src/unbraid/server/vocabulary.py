@@ -11,7 +11,7 @@ from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_
 from unbraid.machine.frames import frame_of
 from unbraid.machine.setup import answer_of, call_openers, literals
 from unbraid.parser import Parser, halves
-from unbraid.syntax import Channels, Lit, Reasoning
+from unbraid.syntax import Channels, Lit, Reasoning, ResponseTemplate
 from unbraid.tokens import Tokenizer
 
 __all__ = ["check_markers", "foreign_ends", "markers", "openers"]
@@ -24,7 +24,9 @@ def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
     """The markers of a pair, in the order in which they are declared."""
     reasoning, tools, channels = halves(reasoning_parser, tool_parser)
     found: list[Lit] = []
-    if channels is not None:
+    if isinstance(channels, ResponseTemplate):
+        found += channels.markers
+    elif channels is not None:
         found += channels.frames
     if reasoning is not None:
         found += [reasoning.open, reasoning.close]
@@ -99,8 +101,12 @@ def openers() -> dict[str, tuple[str, ...]]:
             half = tool_format(name)
         except UnbraidError:
             continue
+        texts: tuple[str, ...]
         if isinstance(half, Channels):
-            texts: tuple[str, ...] = frame_of(half).openers or half.frames[1].spellings
+            texts = frame_of(half).openers or half.frames[1].spellings
+        elif isinstance(half, ResponseTemplate):
+            opener = half.field("call")
+            texts = opener.open.spellings if opener is not None and isinstance(opener.open, Lit) else ()
         elif half.section is not None:
             texts = half.section.open.spellings
         else:

@@ -11,7 +11,7 @@ from unbraid.machine.setup import Setup, setup
 from unbraid.parser import halves, offered_tools
 from unbraid.prompts import PromptState
 from unbraid.schema import Typer
-from unbraid.syntax import NO_SPACE, Channels, Reasoning, Tools
+from unbraid.syntax import NO_SPACE, Joint, Reasoning, Tools
 
 __all__ = ["Pair", "fail", "make_pair", "start_state"]
 
@@ -37,14 +37,14 @@ def start_state(thinking: str | PromptState, half: Reasoning | None) -> PromptSt
 
 @dataclass(frozen=True)
 class Pair:
-    """Both halves, or the channels that are both; ``offered`` as in a request: None is unknown.
+    """Both halves, or the format that is both; ``offered`` as in a request: None is unknown.
 
     ``tools`` is None when no tool was offered: the text of a call is content then.
     """
 
     reasoning: Reasoning | None
     tools: Tools | None
-    channels: Channels | None
+    joint: Joint | None
     offered: dict[str, object] | None
     setup: Setup
     reads_reasoning: bool
@@ -56,16 +56,19 @@ class Pair:
 
 
 def make_pair(
-    reasoning_parser: str | None, tool_parser: str | None, tools: Sequence[Mapping[str, Any]] | None
+    reasoning_parser: str | None,
+    tool_parser: str | None,
+    tools: Sequence[Mapping[str, Any]] | None,
+    response_template: object = None,
 ) -> Pair:
     """The pair of these names; raises as ``Parser`` does for unknown or incompatible ones."""
-    reasoning, half, channels = halves(reasoning_parser, tool_parser)
+    reasoning, half, joint = halves(reasoning_parser, tool_parser, response_template)
     offered = offered_tools(tools, None)
     called = half if offered is None or offered else None
     return Pair(
         reasoning=reasoning,
         tools=called,
-        channels=channels,
+        joint=joint,
         offered=offered,
         setup=setup(reasoning, half, False, offered=called is not None),
         reads_reasoning=reasoning_parser is not None,
