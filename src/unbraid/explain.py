@@ -169,6 +169,8 @@ def _halves(name: str) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
         family = preset(name)
         reasoning = reasoning_format(family.reasoning) if family.reasoning else None
         tools = tool_format(family.tools) if family.tools else None
+    if isinstance(tools, Channels) and all(one.strand != "reasoning" for one in tools.routes):
+        return None, tools
     if isinstance(tools, Joint):
         return tools, tools
     if isinstance(reasoning, Joint):
@@ -422,11 +424,16 @@ def _sequence(parts: tuple[Part, ...]) -> str:
     return " , ".join(_part(part) for part in parts)
 
 
+def _channels(reasoning: object, tools: object) -> Channels:
+    """The format of channels that the halves are."""
+    return next(half for half in (reasoning, tools) if isinstance(half, Channels))
+
+
 def _grammar(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
     if isinstance(reasoning, ResponseTemplate):
         return template_grammar(reasoning)
-    if isinstance(reasoning, Channels):
-        return _channel_grammar(reasoning)
+    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+        return _channel_grammar(_channels(reasoning, tools))
     answer = answer_of(reasoning, tools if isinstance(tools, Tools) else None)
     content = f"[ {_lit(answer.open)} , CONTENT , {_lit(answer.close)} ]" if answer else "[ CONTENT ]"
     output = [*(["[ thinking ]"] if reasoning else []), content, *(["[ calls ]"] if tools else [])]
@@ -582,13 +589,14 @@ def _framing_lines(halves: list[dict[str, Any]]) -> list[str]:
 def _limits(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
     if isinstance(reasoning, ResponseTemplate):
         return template_limits(reasoning)
-    if isinstance(reasoning, Channels):
-        most = reasoning.calls_per_turn
+    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+        channels = _channels(reasoning, tools)
+        most = channels.calls_per_turn
         return [
             "Text that holds one of the markers.",
             *([f"More than {most} call in one turn."] if most is not None else []),
             "A name with white space, `<` or `>`.",
-            *(line for one in reasoning.routes if one.calls is not None for line in _call_limits(one.calls)),
+            *(line for one in channels.routes if one.calls is not None for line in _call_limits(one.calls)),
         ]
     lines = ["Content that holds a call's opener, thinking's opener or a turn's end."]
     if reasoning and reasoning.escaped_newlines:
@@ -654,11 +662,12 @@ def _diagram(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -
     lines = ["stateDiagram-v2"]
     if isinstance(reasoning, ResponseTemplate):
         return [*lines, *template_diagram(reasoning, _escaped)]
-    if isinstance(reasoning, Channels):
+    if isinstance(reasoning, Channels) or isinstance(tools, Channels):
+        channels = _channels(reasoning, tools)
         lines += ["    [*] --> Header"]
-        lines += [f"    Header --> Body : {_escaped(one.text)}" for one in reasoning.bodies]
-        lines += [f"    Body --> Between : {_escaped(one.text)}" for one in reasoning.ends]
-        return [*lines, f"    Between --> Header : {_escaped(reasoning.start.text)}", "    Body --> [*]"]
+        lines += [f"    Header --> Body : {_escaped(one.text)}" for one in channels.bodies]
+        lines += [f"    Body --> Between : {_escaped(one.text)}" for one in channels.ends]
+        return [*lines, f"    Between --> Header : {_escaped(channels.start.text)}", "    Body --> [*]"]
     opened = reasoning.opened_by if reasoning else "output"
     lines += ["    [*] --> Content"] if opened != "prompt" else []
     lines += ["    [*] --> Thinking : the prompt opened it"] if opened != "output" else []

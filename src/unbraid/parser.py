@@ -268,6 +268,8 @@ class Parser:
 
     def _thinking_state(self) -> Literal["open", "closed", "optional", "off"]:
         if isinstance(self._joint, Channels):
+            if all(one.strand != "reasoning" for one in self._joint.routes):
+                return "off"
             return "open" if begins_thinking(self._joint, self._prompt) else "optional"
         if self._joint is not None:
             if self.reasoning_parser is None or self._joint.field("reasoning") is None:

@@ -30,7 +30,8 @@ BOTH_HALVES: list[Names] = [
     ("solar_open", "solar_open"),
 ]
 CHANNELS: list[Names] = [
-    pair for one, other in BOTH_HALVES for pair in ((one, other), (one, None), (None, other))
+    *(pair for one, other in BOTH_HALVES for pair in ((one, other), (one, None), (None, other))),
+    (None, "functionary_v32"),
 ]
 OWN: list[Names] = [
     ("beam", "beam"),

@@ -389,9 +389,9 @@ def write_call(half: Tools | Joint, name: str, arguments: dict[str, Any], choose
     return call
 
 
-def has_thinking(half: Channels) -> bool:
-    """Whether a format of channels has thinking at all."""
-    return any(one.strand == "reasoning" for one in half.routes)
+def has_thinking(half: Joint) -> bool:
+    """Whether a format that is both halves has thinking at all."""
+    return not isinstance(half, Channels) or any(one.strand == "reasoning" for one in half.routes)
 
 
 def write_thinking(half: Reasoning | Joint, choose: random.Random) -> str:
@@ -407,7 +407,8 @@ def plausible(draw: st.DrawFn, pair: Pair) -> str:
     """A piece of thinking or a call as the pair's own model may write it."""
     choose = random.Random(draw(st.integers(0, 2**16)))
     half = draw(st.sampled_from(pair.halves))
-    if isinstance(half, Reasoning) or (isinstance(half, Joint) and choose.random() < 0.4):
+    thinks = isinstance(half, Joint) and has_thinking(half) and choose.random() < 0.4
+    if isinstance(half, Reasoning) or thinks:
         return write_thinking(half, choose)
     name = draw(st.sampled_from((*NAMES, "unknown")))
     keys = draw(st.lists(st.sampled_from(KEYS), max_size=3, unique=True))

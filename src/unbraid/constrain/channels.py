@@ -8,7 +8,7 @@ from dataclasses import replace
 from unbraid.constrain.build import Limits, MarkerMaker, Thinking, body_of_calls
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
-from unbraid.constrain.tree import Grammar, Node, Repeat, Run, Space, Text, alt, json_node, maybe, seq
+from unbraid.constrain.tree import Grammar, Marker, Node, Repeat, Run, Space, Text, alt, json_node, maybe, seq
 from unbraid.errors import Unsupported
 from unbraid.machine.frames import frame_of
 from unbraid.machine.headers import RECIPIENT, written_route
@@ -53,10 +53,10 @@ class _Builder:
     def output(self, thinking: Thinking) -> Node:
         """Thinking, perhaps a preamble, and the message that is demanded."""
         body = self.body()
-        if thinking in ("off", "closed"):
+        route = written_route(self.channels, "reasoning")
+        if route is None or thinking in ("off", "closed"):
             return body
-        route = self.route("reasoning")
-        inside = seq(self.text(route), self.next_message())
+        inside = self.followed(route)
         if thinking == "open":
             return seq(inside, body)
         block = seq(self.header(route), inside)
@@ -69,7 +69,7 @@ class _Builder:
         options: list[Node] = []
         if demand.mode != "none":
             preamble = self.route("content")
-            before = maybe(seq(self.header(preamble), self.text(preamble), self.next_message()))
+            before = maybe(seq(self.header(preamble), self.followed(preamble)))
             options.append(seq(before, self.calls()))
         if demand.schema is not None:
             schema = answer(demand.schema, self.limits.max_string)
@@ -77,7 +77,7 @@ class _Builder:
             value = json_node(schema, self.literal)
             options.append(seq(head, value, Space(self.limits.max_white), self.end(final)))
         elif demand.mode == "auto":
-            ends = [self.text(final, end) for end in final.ends]
+            ends = [Run(self.forbidden, end=self.marker(end)) for end in final.ends]
             options.append(seq(self.header(final), alt([Run(self.forbidden), *ends])))
         return alt(options)
 
@@ -104,17 +104,20 @@ class _Builder:
         assert self.channels.constrain is not None
         return seq(maybe(Text(" ")), self.part(self.channels.constrain), maybe(Text(" ")), Text(kind))
 
-    def text(self, route: Route, end: str | None = None) -> Node:
-        """The text of a message and its end."""
-        return Run(self.forbidden, end=self.marker(end or route.ends[-1]))
+    def followed(self, route: Route) -> Node:
+        """The text of a message, its end, and what begins a further message."""
+        end, rest = self.next_message(route)
+        return seq(Run(self.forbidden, end=end), rest)
 
-    def next_message(self) -> Node:
-        """What begins a further message."""
-        return seq(self.part(self.channels.start), Text(self.channels.role))
+    def next_message(self, route: Route) -> tuple[Marker, Node]:
+        """What ends a message that another follows, and the rest of what begins that."""
+        start = self.marker(self.channels.start.text)
+        role = Text(self.channels.role)
+        return (self.marker(route.ends[-1]), seq(start, role)) if route.ends else (start, role)
 
     def end(self, route: Route) -> Node:
         """The end of the last message; an engine that stops at it doesn't write it."""
-        return maybe(alt(self.marker(one) for one in route.ends))
+        return maybe(alt(self.marker(one) for one in route.ends)) if route.ends else Text("")
 
     # -- calls ----------------------------------------------------------------
 
@@ -131,7 +134,7 @@ class _Builder:
         most = 1 if inside is None else self.demand.most // inside
         if most < 2:
             return seq(message, self.end(route))
-        more = seq(self.marker(route.ends[-1]), self.next_message(), message)
+        more = seq(*self.next_message(route), message)
         return seq(message, Repeat(more, 0, most - 1), self.end(route))
 
     def recipient(self, route: Route, tool: Tool) -> Text:

@@ -49,6 +49,7 @@ PRESETS = {
     "exaone-4": Preset("exaone4", "exaone4", models=("EXAONE 4.0",)),
     "firefunction-v2": Preset(None, "firefunction_v2", models=("Firefunction v2",)),
     "functionary-v3.1": Preset(None, "functionary_v31", models=("Functionary small/medium v3.1",)),
+    "functionary-v3.2": Preset(None, "functionary_v32", models=("Functionary small/medium v3.2",)),
     "functiongemma": Preset(None, "functiongemma", models=("FunctionGemma",)),
     "gemma-4": Preset("gemma4", "gemma4", models=("Gemma 4",)),
     "gigachat-3": Preset(None, "gigachat3", models=("GigaChat3",)),

@@ -50,6 +50,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "exaone4": ("unbraid.formats.layouts", "EXAONE4"),
     "firefunction_v2": ("unbraid.formats.functools", "FIREFUNCTION"),
     "functionary_v31": ("unbraid.formats.functionary", "TOOLS_31"),
+    "functionary_v32": ("unbraid.formats.functionary", "FUNCTIONARY_V32"),
     "functiongemma": ("unbraid.formats.functiongemma", "TOOLS"),
     "gemma4": ("unbraid.formats.gemma4", "TOOLS"),
     "gigachat3": ("unbraid.formats.gigachat3", "TOOLS"),

@@ -168,7 +168,12 @@ class ChannelMachine(CallMachine):
 
     def is_word(self, text: str) -> bool:
         """Whether a header that is one word stands here."""
-        return self.one_word() and text[self.word_end(text) :].startswith(self.frame.bodies)
+        end = self.word_end(text)
+        return (
+            self.one_word()
+            and text.startswith(self.frame.bodies, end)
+            and (self.channels.to is None or (end > 0 and self.names_recipient(text[:end])))
+        )
 
     def may_be_word(self, text: str) -> bool:
         """Whether a header that is one word may still come."""
@@ -363,7 +368,12 @@ class ChannelMachine(CallMachine):
         """The body is no arguments: header markup, the rest content."""
         trial, self.trial = self.trial or [], None
         self.call = Call()
-        self.mark("markup", sum(len(text) for _, text in trial[:head]))
+        header = "".join(text for _, text in trial[:head])
+        if self.channels.body is None or self.channels.body.special:
+            self.mark("markup", len(header))
+        else:
+            self.content(header)
+            self.mark("content", len(header))
         text = "".join(text for _, text in trial[head:])
         self.note(why.code, self.pos, self.pos + len(text), why.expected)
         self.put_back(text)

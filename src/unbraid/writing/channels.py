@@ -67,7 +67,7 @@ def _join(channels: Channels, bodies: list[Body], state: PromptState, end: bool)
             out.append(header)
         out.append(body)
         if n < len(bodies) - 1:
-            out.append(route.ends[-1])
+            out += route.ends[-1:]
         elif route.ends and (end or len(route.ends) == 1):
             out.append(route.ends[0])
     return "".join(out)
