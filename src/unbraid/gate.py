@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from unbraid import validate
+from unbraid.errors import InvalidRequest
 from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
 from unbraid.machine.channels import ChannelMachine
@@ -82,6 +83,9 @@ class Gate:
             thinking in every family.
         format: a model family, as for ``Parser``.
         response_template: as for ``Parser``.
+
+    Where requests choose among variants of a half, each has a gate of its own, by the name that
+    ``Parser.reasoning_parser`` says.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
@@ -183,9 +187,15 @@ class Gate:
         prompt: str | Sequence[int] | None = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> Carry:
-        """The state in front of the first generated token; only the last assistant turn counts."""
+        """The state in front of the first generated token; only the last assistant turn counts.
+
+        Raises InvalidRequest where the request means another variant than this gate knows.
+        """
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         text = None if prompt is None else prompt_text(prompt, self._tokenizer)
+        meant, _ = variant_names(self._names[0], None, chat_template_kwargs, text, self._tokenizer)
+        if meant != self._names[0]:
+            raise InvalidRequest(f"this request needs a gate of {meant}", param="chat_template_kwargs")
         if isinstance(self._joint, Channels):
             return self._begin_channels(self._joint, text) if self._names[0] else Carry("over")
         if self._joint is not None:

@@ -233,5 +233,14 @@ def test_another_word_is_refused_with_the_allowed_ones(names: Any, kwargs: Any, 
     assert caught.value.param == f"chat_template_kwargs.{next(iter(kwargs))}"
 
 
+def test_a_gate_refuses_what_another_variant_s_gate_must_answer() -> None:
+    gate = Gate("k2_horizon", tokenizer=table(""))
+    assert not gate.thinking_ended("<|ifm|im_start|>assistant\n<ifm|think>")
+    with pytest.raises(InvalidRequest, match="a gate of k2_horizon_low"):
+        gate.begin(None, {"reasoning_effort": "low"})
+    with pytest.raises(InvalidRequest, match="a gate of k2_horizon_medium"):
+        gate.begin("<|ifm|im_start|>assistant\n<ifm|think_fast>\n")
+
+
 def test_null_is_the_default() -> None:
     assert Parser("k2_horizon", chat_template_kwargs={"reasoning_effort": None}).thinking
