@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from unbraid import Parser, TokenTable
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
-from unbraid.formats.registry import INLINE_PARSERS
+from unbraid.formats.registry import INLINE_PARSERS, REASONING_ALIASES, TOOL_ALIASES
 from unbraid.syntax import (
     Channels,
     Choice,
@@ -91,8 +91,13 @@ def _distinct(names: Sequence[str], load: Any) -> list[str]:
 
 
 # Thinking that is given out as content is another half's behind a filter: tests/core/test_inline.py.
-REASONING = _distinct([name for name in reasoning_names() if name not in INLINE_PARSERS], reasoning_format)
-TOOLS = _distinct(tool_names(), tool_format)
+REASONING = _distinct(
+    sorted(
+        (name for name in reasoning_names() if name not in INLINE_PARSERS), key=REASONING_ALIASES.__contains__
+    ),
+    reasoning_format,
+)
+TOOLS = _distinct(sorted(tool_names(), key=TOOL_ALIASES.__contains__), tool_format)
 
 
 def _match(reasoning: Half, tools: Half) -> int:
