@@ -167,7 +167,8 @@ class Parser:
         self._spans = spans is True
         self._constrained = picked(tool_choice).mode == "required" if constrained is None else constrained
         self._kwargs = dict(chat_template_kwargs or {})
-        self._switch = (switch or self._reasoning.switch).on(self._kwargs) if self._reasoning else False
+        half = self._joint if isinstance(self._joint, ResponseTemplate) else self._reasoning
+        self._switch = (switch or half.switch).on(self._kwargs) if half else False
         self._start = self._start_state()
         self._place = Start()
         if isinstance(self._joint, ResponseTemplate):

@@ -41,6 +41,7 @@ OPTIONS = (
     "prompt",
     "arguments",
     "include_reasoning",
+    "response_template",
     "unknown_tools",
     "history_calls",
 )
