@@ -17,6 +17,7 @@ from unbraid.syntax import (
     Choice,
     Cite,
     Content,
+    Elements,
     Envelope,
     Envelopes,
     Field,
@@ -49,7 +50,7 @@ __all__ = ["check_declaration"]
 
 NAMING = (Name, Given, Envelope, Named, Envelopes, PythonCalls)
 JSON_TYPES = ("string", "integer", "number", "boolean", "null", "object", "array")
-ARGUMENTS = (Json, Envelope, Named, Envelopes, Pairs, Nothing, GemmaObject, PythonCalls)
+ARGUMENTS = (Json, Envelope, Named, Envelopes, Pairs, Elements, Nothing, GemmaObject, PythonCalls)
 
 
 def check_declaration(half: Reasoning | Tools | Joint) -> None:
@@ -286,6 +287,10 @@ def _part(field: str, part: Part) -> None:
         _texts(field, part, ("early", "wrappers"))
         for n, one in enumerate(part.middle):
             _middle(f"{field}.middle[{n}]", one)
+    elif isinstance(part, Elements):
+        for name in ("mark", "item", "text"):
+            if not isinstance(getattr(part, name), str) or not getattr(part, name):
+                _refuse(f"{field}.{name}", "a text", getattr(part, name))
     elif isinstance(part, PythonCalls):
         _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
 

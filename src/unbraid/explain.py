@@ -29,6 +29,7 @@ from unbraid.syntax import (
     ANY,
     Channels,
     Choice,
+    Elements,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -397,6 +398,9 @@ def _part(part: Part) -> str:
         steps = [_lit(part.open), "KEY", *middle, _text(part.pad) if part.pad else "", "VALUE"]
         steps += [_text(part.pad) if part.pad else "", _lit(part.close), "ws"]
         return f"{{ {' , '.join(filter(None, steps))} }}"
+    if isinstance(part, Elements):
+        tags = f'{_text(part.mark + "<")} , KEY , ">"', f'{_text(part.mark + "</")} , KEY , ">"'
+        return f"{{ ELEMENT }} (* ELEMENT = {tags[0]} , ( VALUE | {{ ELEMENT }} ) , {tags[1]} *)"
     if isinstance(part, GemmaObject):
         return f"GEMMA_OBJECT (* strings between {part.quote} *)"
     if isinstance(part, Choice):
@@ -622,6 +626,10 @@ def _call_limits(tools: Tools) -> list[str]:
                 "A value whose text the schema reads as another value, such as `3` for a string or integer."
             )
             lines.append(f"A value that holds {_code(part.close.text)} followed by what may follow it.")
+        elif isinstance(part, Elements):
+            lines.append(
+                f"A value that holds {_code(part.mark + '<')}, or whose text the schema reads as another."
+            )
         elif isinstance(part, GemmaObject):
             lines.append(f"A string that holds {_code(part.quote)}.")
         elif isinstance(part, PythonCalls):

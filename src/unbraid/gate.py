@@ -208,7 +208,8 @@ class Gate:
             phase: Phase = "open" if state == "open" else "over" if state == "closed" else "absent"
             return Carry(phase, prompt=text)
         switch = self._switch or reasoning.switch
-        if switch.on(chat_template_kwargs) and reasoning.opened_by != "output":
+        opens = reasoning.opened_by != "output" or switch.opens_prompt(chat_template_kwargs)
+        if switch.on(chat_template_kwargs) and opens:
             return Carry("open")
         return Carry("absent")
 

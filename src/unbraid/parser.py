@@ -335,7 +335,8 @@ class Parser:
             return PromptState("absent")
         if self._prompt is not None:
             return prompt_state(reasoning, self._prompt)
-        if self._switch and reasoning.opened_by != "output":
+        opens = reasoning.opened_by != "output" or reasoning.switch.opens_prompt(self._kwargs)
+        if self._switch and opens:
             return PromptState("open")
         return PromptState("absent", after=prompt_state(reasoning, reasoning.empty_when_off).after)
 

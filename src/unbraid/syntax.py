@@ -23,6 +23,7 @@ __all__ = [
     "Choice",
     "Cite",
     "Content",
+    "Elements",
     "Envelope",
     "Envelopes",
     "Field",
@@ -328,6 +329,19 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Elements:
+    """Arguments as nested elements named after the keys, ``mark`` in front of every tag.
+
+    A list's items are elements called ``item``; text beside the elements of an object is
+    kept under ``text``. Repeated elements are a list where the schema allows one.
+    """
+
+    mark: str
+    item: str = "item"
+    text: str = "$text"
+
+
+@dataclass(frozen=True)
 class GemmaObject:
     """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words.
 
@@ -377,6 +391,7 @@ Part = (
     | Named
     | Envelopes
     | Pairs
+    | Elements
     | Nothing
     | GemmaObject
     | PythonCalls
@@ -566,6 +581,9 @@ class Switch:
 
     ``level`` is a variable that holds a word: one of ``off_words`` turns thinking off, one
     of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say.
+
+    ``opens``: words of the level with which the prompt opens thinking, where the output does
+    without them.
     """
 
     names: tuple[str, ...] = ()
@@ -575,6 +593,7 @@ class Switch:
     level: str = "reasoning_effort"
     off_words: tuple[str, ...] = ()
     on_words: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
 
     def on(self, kwargs: Mapping[str, Any] | None) -> bool:
         """Whether these template variables turn thinking on."""
@@ -593,6 +612,10 @@ class Switch:
         if self.falsy:
             return any(bool(value) for value in given)
         return any(value is not False for value in given)
+
+    def opens_prompt(self, kwargs: Mapping[str, Any] | None) -> bool:
+        """Whether these template variables make the prompt open thinking."""
+        return (kwargs or {}).get(self.level) in self.opens
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -626,11 +649,13 @@ class Reasoning:
     the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
     and content, outside code and formulas (see ``unbraid.newlines``). ``inline``: thinking is
     given out as content, between its markers.
+    ``bare_close``: an output without thinking begins with the closer.
     """
 
     open: Lit
     close: Lit
     opened_by: Literal["prompt", "output", "either"] = "either"
+    bare_close: bool = False
     label: str = ""
     lead: Space = NO_SPACE
     trail: Space = NO_SPACE

@@ -124,7 +124,7 @@ def _around(answer: Answer | None, content: str, *, called: bool, opened: bool) 
 def _writes_empty(half: Reasoning, state: PromptState) -> bool:
     """Whether a message without thinking has an empty block: to close it, or because templates write one."""
     if state.thinking == "absent":
-        return half.opened_by != "output" and half.open.text in half.empty_when_off
+        return half.bare_close or (half.opened_by != "output" and half.open.text in half.empty_when_off)
     return state.thinking == "open"
 
 
@@ -137,6 +137,8 @@ def _empty(half: Reasoning, *, written: bool) -> str:
 
 def _block(half: Reasoning, text: str, state: PromptState) -> str:
     """A block of thinking, without what the prompt wrote of it."""
+    if not text and half.bare_close and state.thinking == "absent":
+        return half.close.text
     if state.thinking == "open":
         opening = half.label if state.label else ""
         lead = half.lead.text if state.lead or state.label else ""

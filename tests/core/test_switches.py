@@ -54,6 +54,7 @@ SWITCHES: dict[str, dict[str, str]] = {
     "minicpmv": {"enable_thinking": ONLY_FALSE},
     "minimax_m1": {},
     "minimax_m2": {},
+    "minimax_m3": {},
     "mistral": {},
     "nemotron_v2": {},
     "nemotron_v3": {"enable_thinking": TRUTH_ON},
@@ -83,6 +84,7 @@ WORDS: dict[str, tuple[str, dict[Any, bool]]] = {
     ),
     "hy_v4": ("reasoning_effort", {"no_think": False, "none": False, "high": True, "": True, None: True}),
     "ling3": ("thinking_option", {"on": True, "off": False}),
+    "minimax_m3": ("thinking_mode", {"enabled": True, "adaptive": True, "disabled": False, None: True}),
     "seed_oss": ("thinking_budget", {-1: True, 512: True, 0: False}),
 }
 
@@ -133,7 +135,8 @@ def thinks(name: str, kwargs: dict[str, Any], on: bool) -> None:
     """Without a prompt the switch decides, for the parser's answers and for its reading."""
     parser = Parser(name, chat_template_kwargs=kwargs)
     assert parser.thinking is on
-    written = half_of(name).opened_by == "output"
+    half = half_of(name)
+    written = half.opened_by == "output" and not half.switch.opens_prompt(kwargs)
     assert parser.plan.thinking == (("optional" if written else "open") if on else "off")
     expected = ("x", None, []) if on and not written else (None, "x", [])
     assert strands(read_every_way(parser, "x")) == expected

@@ -23,6 +23,7 @@ from unbraid.formats.registry import INLINE_PARSERS, REASONING_ALIASES, TOOL_ALI
 from unbraid.syntax import (
     Channels,
     Choice,
+    Elements,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -303,6 +304,16 @@ def _gemma(value: Any, quote: str) -> str:
     return json.dumps(value)
 
 
+def _element(part: Elements, key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        inner = "".join(_element(part, *one) for one in value.items())
+    elif isinstance(value, list) and not any(isinstance(one, list) for one in value):
+        inner = "".join(_element(part, part.item, one) for one in value)
+    else:
+        inner = _raw(value)
+    return f"{part.mark}<{key}>{inner}{part.mark}</{key}>"
+
+
 def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choose: random.Random) -> str:
     """Text that these parts might be written as; a guess for tests, not the writer."""
     out: list[str] = []
@@ -341,6 +352,8 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
                     part.pad,
                 ]
                 out += [part.close.text, part.gap]
+        elif isinstance(part, Elements):
+            out += [_element(part, key, value) for key, value in arguments.items()]
         elif isinstance(part, GemmaObject):
             if part.strings:
                 out.append(_gemma(arguments, part.quote))

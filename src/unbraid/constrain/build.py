@@ -37,6 +37,7 @@ from unbraid.syntax import (
     WHITE,
     Answer,
     Choice,
+    Elements,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -151,7 +152,11 @@ class _Builder:
     def output(self, thinking: Thinking, label: bool) -> Node:
         """Thinking as the start state wants it, then what is demanded."""
         body = self.body()
-        if self.reasoning is None or thinking in ("off", "closed"):
+        if self.reasoning is None or thinking == "closed":
+            return body
+        if self.reasoning.bare_close and thinking in ("off", "optional"):
+            body = alt([body, seq(self.white, self.spelled(self.reasoning.close), body)])
+        if thinking == "off":
             return body
         if thinking == "open":
             lead: Node = Text(self.reasoning.label) if label else Text("")
@@ -392,6 +397,8 @@ class _Call:
             return self.sequence(part.options[0], rest)
         if isinstance(part, Pairs):
             return self.builder.values.pairs(part, rest, self.tool, self.builder.setup, self.builder.gap)
+        if isinstance(part, Elements):
+            return self.builder.values.elements(part, self.tool, self.builder.gap)
         if isinstance(part, GemmaObject):
             return self.builder.values.gemma(part, self.tool)
         raise Unsupported(f"no grammar for {type(part).__name__}", param="tool_parser")

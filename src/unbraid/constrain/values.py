@@ -10,18 +10,20 @@ from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
 from unbraid.codecs.closers import closers
+from unbraid.codecs.elements import KEY as ELEMENT_KEY
+from unbraid.codecs.elements import holds_list, leaf_json
 from unbraid.codecs.pythonic import KEY, NAME
-from unbraid.constrain.conjunctions import declared, members, required_keys
+from unbraid.constrain.conjunctions import declared, extra_schema, members, required_keys, whole_number
 from unbraid.constrain.notations import AnswerText, GemmaText, JsonText, Notation, PythonText
 from unbraid.constrain.patterns import negated, whole
 from unbraid.constrain.request import Tool
-from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
+from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Seq, Space, Text, alt, maybe, seq
 from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
 from unbraid.literals import WHITE, encode_entities, json_kind, quote
 from unbraid.machine.setup import Setup
 from unbraid.schema import Slot, Typer
-from unbraid.syntax import MAX_NAME, GemmaObject, Lit, Pairs, Part, TypeTag
+from unbraid.syntax import MAX_NAME, Elements, GemmaObject, Lit, Pairs, Part, TypeTag
 
 __all__ = ["Values"]
 
@@ -77,6 +79,14 @@ class Values:
             return seq(Text(name + "("), typed.listed(keyword, 0, PAIRS), Text(")"))
         bodies = [typed.entries(parts, "", _keyword) for parts in object_branches(tool)]
         return seq(Text(name + "("), alt(bodies), Text(")"))
+
+    def elements(self, part: Elements, tool: Tool, gap: Space) -> Node:
+        """Arguments as nested elements."""
+        root = _Element(self, part, "", tool, gap)
+        if not tool.strict:
+            return Repeat(seq(root.any_element(), gap), 0, PAIRS)
+        slots = Typer(tool.parameters)
+        return alt(root.members(parts, slots, "") for parts in object_branches(tool))
 
     # -- key and value tags ---------------------------------------------------
 
@@ -298,12 +308,16 @@ class _Pairs:
         for kind in kinds:
             if kind != "string":
                 if not (open_strings and kind not in ("object", "array")):
-                    found.append(seq(self.gap, self.typed.kind(kind, parts, path), self.gap, self.close))
+                    found.append(self.written(kind, parts, slot, path))
             elif branch.any_string:
                 found.append(self.guarded())
             else:
                 found.append(self.bounded(parts, containers, path))
         return found
+
+    def written(self, kind: str, parts: Conjunction, slot: Slot, path: str) -> Node:
+        """A value of another type than a string, and its closer."""
+        return seq(self.gap, self.typed.kind(kind, parts, path), self.gap, self.close)
 
     def listed(self, value: Any, slot: Slot) -> list[Node]:
         """The spellings of one listed value that are read as it."""
@@ -381,3 +395,99 @@ class _Xml(_Pairs):
     def value(self, schema: Any, slot: Slot, path: str) -> Node:
         """A value as text, or as character data."""
         return alt([super().value(schema, slot, path), seq(self.data, self.inside.value(schema, slot, path))])
+
+
+class _Element(_Pairs):
+    """The content of one element and its closing tag: a leaf is a raw value of ``_Pairs``."""
+
+    def __init__(self, values: Values, part: Elements, name: str, tool: Tool, gap: Space) -> None:
+        self.elements = part
+        tags = Pairs(open=Lit((f"{part.mark}<{name}>",)), middle=(), close=Lit((f"{part.mark}</{name}>",)))
+        exclude = (part.mark + "<",)
+        super().__init__(values, tags, exclude, tool, gap, AnswerText(exclude))
+
+    def child(self, name: str, schema: Any, slot: Slot, path: str) -> Node:
+        """An element of this name, and what separates it from the next."""
+        inner = _Element(self.values, self.elements, name, self.tool, self.gap)
+        opener = self.values.marker(inner.part.open.text)
+        return seq(opener, inner.value(schema, slot, path), self.gap)
+
+    def value(self, schema: Any, slot: Slot, path: str) -> Node:
+        """A leaf or elements, and the closing tag; without a type it may be either."""
+        leaf = super().value(schema, slot, path)
+        if not slot.untyped:
+            return leaf
+        more = Repeat(seq(self.any_element(), self.gap), 1, PAIRS)
+        return alt([leaf, seq(self.gap, more, self.close)])
+
+    def any_element(self) -> Node:
+        """Any element, whatever is in it; the tags that end a call are none of its own."""
+        mark = self.elements.mark
+        name = Regex(f"{ELEMENT_KEY}{{1,64}}", exclude=("invoke", "tool_call"))
+        inner = self.typed.shared(f"element{mark}", lambda: self.any_content(name))
+        return seq(self.values.marker(mark + "<"), name, Text(">"), inner)
+
+    def any_content(self, name: Node) -> Node:
+        """A leaf or elements, and a closing tag."""
+        end = Marker(self.elements.mark + "</")
+        leaf = Run(self.exclude, most=self.values.max_string, end=end)
+        more = Repeat(seq(self.any_element(), self.gap), 1, PAIRS)
+        return seq(alt([leaf, seq(self.gap, more, end)]), name, Text(">"))
+
+    def written(self, kind: str, parts: Conjunction, slot: Slot, path: str) -> Node:
+        """A value of another type than a string, and its closing tag."""
+        if kind not in ("array", "object"):
+            return super().written(kind, parts, slot, path)
+        options = [super().written(kind, parts, slot, path)]
+        empty, nonempty = ("[]", self.items) if kind == "array" else ("{}", self.filled)
+        if leaf_json(slot, "")[0] == empty and not self.least(kind, parts):
+            options.append(self.close)
+        return alt([*options, *nonempty(parts, slot, path)])
+
+    @staticmethod
+    def least(kind: str, parts: Conjunction) -> int:
+        """How many items or keys there must be."""
+        word = "minItems" if kind == "array" else "minProperties"
+        least = max((whole_number(part.get(word), 0) for part in parts), default=0)
+        return max(least, len(required_keys(parts)) if kind == "object" else 0)
+
+    def items(self, parts: Conjunction, slot: Slot, path: str) -> list[Node]:
+        """A list with items."""
+        if any(
+            part.get("uniqueItems") is True or "contains" in part or "prefixItems" in part for part in parts
+        ):
+            raise self.typed.refuse(
+                "uniqueItems, contains and prefixItems can't be held in this format", path
+            )
+        most = min((whole_number(part.get("maxItems"), PAIRS) for part in parts), default=PAIRS)
+        items = [part["items"] for part in parts if "items" in part]
+        schema = items[0] if len(items) == 1 else {"allOf": items} if items else True
+        item = self.elements.item
+        if not most or schema is False or not holds_list(slot, item, item):
+            return []
+        child = self.child(item, schema, slot.item(), path + ".items")
+        least = max(self.least("array", parts), 1)
+        return [seq(self.gap, Repeat(child, least, max(most, least)), self.close)]
+
+    def filled(self, parts: Conjunction, slot: Slot, path: str) -> list[Node]:
+        """An object with elements."""
+        self.typed.check(parts, path)
+        inner = self.members(parts, slot, path)
+        return [] if inner == Seq() else [seq(self.gap, inner, self.close)]
+
+    def members(self, parts: Conjunction, slots: Slot | Typer, path: str) -> Node:
+        """The elements of an object: the required keys, then the others, then any."""
+        schemas = declared(parts)
+        required = required_keys(parts)
+        nodes: list[Node] = []
+        for key in [*required, *(key for key in schemas if key not in required)]:
+            place = f"{path}.properties.{key}"
+            if not re.fullmatch(f"{ELEMENT_KEY}{{1,{MAX_NAME}}}", key):
+                if key in required:
+                    raise self.typed.refuse(f"the format can't carry the key {key!r}", place)
+                continue
+            child = self.child(key, schemas.get(key, True), slots.property(key), place)
+            nodes.append(child if key in required else maybe(child))
+        if path and not schemas and extra_schema(parts) is not None:
+            nodes.append(Repeat(seq(self.any_element(), self.gap), 0, PAIRS))
+        return seq(*nodes)

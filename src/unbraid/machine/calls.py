@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
+from unbraid.codecs.elements import read_elements
 from unbraid.codecs.envelope import read_envelopes, read_named, read_tagged
 from unbraid.codecs.gemma import read_gemma
 from unbraid.codecs.json_text import read_json
@@ -19,6 +20,7 @@ from unbraid.schema import Typer
 from unbraid.syntax import (
     WHITE,
     Choice,
+    Elements,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -459,6 +461,7 @@ READERS: dict[type, Callable[[Any, Any], Run]] = {
     Envelopes: read_envelopes,
     Nothing: CallMachine.read_nothing,
     Pairs: read_pairs,
+    Elements: read_elements,
     GemmaObject: read_gemma,
     PythonCalls: read_python_calls,
 }

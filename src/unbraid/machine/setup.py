@@ -227,6 +227,8 @@ def setup(
             thinking += [answer.cite.open, answer.cite.close]
     if reasoning:
         content += reasoning.open.spellings
+        if reasoning.bare_close:
+            content += reasoning.close.spellings
         if by_id:
             content += reasoning.close.spellings
     if by_id and tools:

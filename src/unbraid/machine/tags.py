@@ -41,6 +41,12 @@ class TagMachine(AnswerMachine, Aside):
                 self.take(len(marker), "markup")
                 yield from self.label_and_lead(True)
                 yield from self.region()
+            elif kind == "close" and self.closes_nothing():
+                self.frame_opener()
+                self.take(len(marker), "markup")
+                self.fresh = False
+                assert self.setup.reasoning is not None
+                yield from self.skip(self.setup.reasoning.after)
             elif kind == "section":
                 yield from self.unit(self.section, self.take_white())
             elif kind == "call":
@@ -138,6 +144,8 @@ class TagMachine(AnswerMachine, Aside):
             return self.blank or "\n" in "".join(self.white) or self.stands_behind()
         elif kind == "cite_end":
             return self.cites_here(marker)
+        elif (kind, strand) == ("close", "content") and self.closes_nothing():
+            return self.is_marker(marker, self.i)
         elif kind == "stray" or (kind, strand) in (("open", "reasoning"), ("close", "content")):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
@@ -153,6 +161,10 @@ class TagMachine(AnswerMachine, Aside):
             if len(tail) >= longest:
                 break
         return bool(tail) and tail.endswith(behind)
+
+    def closes_nothing(self) -> bool:
+        """Whether a closer of thinking here says that there is none."""
+        return bool(self.setup.reasoning and self.setup.reasoning.bare_close and self.fresh and self.blank)
 
     def may_open(self) -> bool:
         """Whether an opener of thinking begins thinking here."""

@@ -14,6 +14,7 @@ from unbraid.syntax import (
     NAME_CHARS,
     WHITE,
     Choice,
+    Elements,
     Envelope,
     Envelopes,
     GemmaObject,
@@ -30,6 +31,7 @@ from unbraid.syntax import (
     Word,
     Ws,
 )
+from unbraid.writing.elements import write_elements
 from unbraid.writing.gemma import write_gemma
 from unbraid.writing.pair import Pair, fail
 from unbraid.writing.pairs import write_pairs
@@ -129,7 +131,7 @@ class _CallWriter:
         return self.arguments(part, rest)
 
     def arguments(
-        self, part: Json | Envelope | Named | Pairs | Nothing | GemmaObject, rest: tuple[Part, ...]
+        self, part: Json | Envelope | Named | Pairs | Elements | Nothing | GemmaObject, rest: tuple[Part, ...]
     ) -> str:
         """The part that holds this call's arguments."""
         call, path = self.call, f"{self.path}.arguments"
@@ -141,6 +143,8 @@ class _CallWriter:
             if not same_value(check_object(call.arguments, path, repeated=True), "{}"):
                 raise fail(path, "the format writes no arguments")
             return ""
+        if isinstance(part, Elements):
+            return write_elements(part, self.pair.typer(call.name), call.arguments, path)
         if isinstance(part, Pairs):
             return write_pairs(self.pair, part, rest, call.name, call.arguments, path)
         return write_gemma(part, self.pair.typer(call.name), call.arguments, path)
