@@ -44,7 +44,7 @@ class ChannelMachine(CallMachine):
         self.place = place_in(channels, prompt)
         self.prefix = self.place.header
         self.frame = frame_of(channels)
-        self.headers: dict[tuple[str, str | None], Header] = {}
+        self.headers = state.headers
         super().__init__(state, self.frame.calls)
 
     def openers(self) -> tuple[str, ...]:

@@ -137,10 +137,12 @@ class Place:
 
 def place_in(channels: Channels, prompt: str | None) -> Place:
     """What the prompt wrote of the message that the output goes on with."""
+    if prompt is None:
+        return Place(channels.role)
     start = channels.start.text
     kinds = [one.body.text for one in channels.routes if one.body is not None]
-    at = -1 if prompt is None else max(prompt.rfind(one) for one in (start, *kinds))
-    if prompt is None or at < 0:
+    at = max(prompt.rfind(one) for one in (start, *kinds))
+    if at < 0:
         return Place(channels.role)
     begin = prompt.rfind(start)
     text = prompt[begin + len(start) :] if begin >= 0 else prompt[at:]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from unbraid.machine.alignment import Alignment
+from unbraid.machine.headers import Header
 from unbraid.schema import Typer
 from unbraid.syntax import NO_SPACE, Space
 from unbraid.tokens import Tokenizer
@@ -42,7 +43,8 @@ class State:
     write that framing yet; ``after``: what it left of the framing behind closed
     thinking. ``begin``: framing at the beginning of the output.
     ``make_id`` makes call ids where the model writes none.
-    ``spans``: whether messages carry spans.
+    ``spans``: whether messages carry spans. ``headers`` are those of messages that were
+    read before.
     """
 
     tools: dict[str, object] | None = None
@@ -59,6 +61,7 @@ class State:
     tokenizer: Tokenizer | None = None
     markers: dict[str, int] = field(default_factory=dict)
     spans: bool = True
+    headers: dict[tuple[str, str | None], Header] = field(default_factory=dict)
     _typers: dict[str, Typer] = field(default_factory=dict)
 
     def alignment(self) -> Alignment | None:
