@@ -78,5 +78,7 @@ def _check_lines(pair: Pair, text: str, calls: str) -> None:
     starts = "|".join((r"\A", r"\n", *map(re.escape, behind)))
     if re.search(rf"(?:{starts})[ \t\r]*[{first}]", text):
         raise fail("content", "a line of it begins as a call does")
-    if calls and "\n" not in text[len(text.rstrip(WHITE)) :] and not calls.startswith("\n"):
+    answer = pair.setup.answer
+    begins = ("\n", *(answer.close.spellings if answer else ()))
+    if calls and "\n" not in text[len(text.rstrip(WHITE)) :] and not calls.startswith(begins):
         raise fail("content", "a call without a marker must begin a line")
