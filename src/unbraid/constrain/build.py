@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unbraid.constrain.notations import AnswerText
+from unbraid.constrain.patterns import negated
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments, enveloped
 from unbraid.constrain.tree import (
@@ -204,7 +205,7 @@ class _Builder:
         if answer.written in ("always", "empty"):
             return self.marked_body(answer)
         opener, closer = seq(self.white, self.spelled(answer.open)), self.marker(answer.close.text)
-        text = Run(self.forbidden, end=closer)
+        text = self.marked_text(closer)
         options = [self.bare_body()]
         if answer.written == "calls":
             if demand.mode != "none" and demand.schema is None:
@@ -215,6 +216,14 @@ class _Builder:
         elif demand.mode != "required":
             options.append(seq(opener, text, self.white))
         return alt(options)
+
+    def marked_text(self, closer: Marker) -> Node:
+        """Content between its markers; what begins a call without a marker stands behind no white space."""
+        if not self.anchored:
+            return Run(self.forbidden, end=closer)
+        exclude = (*self.forbidden, *(white + one for white in WHITE for one in sorted(self.anchored)))
+        first = negated("".join(sorted({*WHITE, *(one[0] for one in (*self.forbidden, *self.anchored))})))
+        return alt([seq(Regex(first), Run(exclude, end=closer)), closer])
 
     def marked_body(self, marks: Answer) -> Node:
         """What follows thinking where content has its markers, the first perhaps in the prompt."""
