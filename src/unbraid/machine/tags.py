@@ -120,11 +120,11 @@ class TagMachine(AnswerMachine, Aside):
                     at = len(self.buf)
 
     def cut_marker(self) -> None:
-        """The output ended inside a marker that can't be text."""
+        """The output ended inside a marker that can't be text: it is markup as far as it goes."""
         self.give_white("reasoning" if self.thinking else "content")
         rest = len(self.buf) - self.i
         self.note("unfinished_marker", self.at(), self.at() + rest, "the rest of a marker")
-        self.take(rest, "unfinished")
+        self.take(rest, "markup")
 
     def accepts(self, marker: str, strand: str) -> bool | None:
         """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
