@@ -207,6 +207,7 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     _chosen(owner, half)
     _texts(owner, half, ("recover", "dropped", "stems", "models"))
     _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
+    _one_of(f"{owner}.content", half.content, ("before", "behind"))
 
 
 def _chosen(owner: str, half: Reasoning | Tools) -> None:

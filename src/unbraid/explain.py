@@ -299,6 +299,7 @@ def _tools_data(half: Tools | Joint) -> dict[str, Any]:
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
         "atomic": half.call.atomic,
+        "content": half.content,
         "framing": {
             part: _space(getattr(half, part))
             for part in ("begin", "before", "before_bare", "between", "after", "end")
@@ -574,6 +575,8 @@ def _call_lines(half: dict[str, Any]) -> list[str]:
         lines.append(
             "- Calls count only as a whole: closed, of declared tools, each key once; else all is content."
         )
+    if half.get("content") == "behind":
+        lines.append("- Content beside calls is written behind them; in front of them it is read too.")
     if half["anchored"]:
         lines.append("- A call needs no marker: it begins a line, and its name is a declared tool's.")
     return lines

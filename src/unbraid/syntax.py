@@ -345,12 +345,14 @@ class Elements:
 class GemmaObject:
     """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words.
 
-    ``strings`` False: the markers stand around every argument, a number too. The schema
+    ``sort``: keys are written in order, letters large and small alike, as templates' ``dictsort``
+    does. ``strings`` False: the markers stand around every argument, a number too. The schema
     types it; without a type it is the JSON that it spells, or a string.
     """
 
     quote: str = '<|"|>'
     strings: bool = True
+    sort: bool = False
 
 
 @dataclass(frozen=True)
@@ -503,7 +505,8 @@ class Tools:
     in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
     ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
     content, never arguments. ``stems`` are special tokens that only begin markers of several tokens:
-    with one of them, a marker that the output's end cuts is no text. ``echoes``: what stood between
+    with one of them, a marker that the output's end cuts is no text. ``content``: where the template
+    writes content beside calls, in front of them or behind; both are read. ``echoes``: what stood between
     a call's markers may be said again behind them, with another closer; it is dropped.
     ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
     """
@@ -516,6 +519,7 @@ class Tools:
     before_bare: Space = NO_SPACE
     begin: Space = NO_SPACE
     end: Space = NO_SPACE
+    content: Literal["before", "behind"] = "before"
     recover: tuple[str, ...] = ()
     ids: Literal["random", "nine"] = "random"
     calls_per_turn: int | None = None

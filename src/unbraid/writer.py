@@ -85,29 +85,41 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         raise fail("reasoning", "no reasoning parser is named")
     if message.tool_calls and pair.tools is None:
         raise fail("tool_calls", "no tools are offered, or no tool parser is named")
+    behind = bool(content and message.tool_calls and _content_behind(pair))
     block, after = "", state.after
     if pair.reasoning is not None and (reasoning or _writes_empty(pair.reasoning, state)):
         if reasoning:
             check_reasoning(pair, pair.reasoning, reasoning, state)
         block = _block(pair.reasoning, reasoning, state)
-        after = pair.reasoning.after if content or pair.reasoning.after_in != "answer" else NO_SPACE
+        answers = content and not behind
+        after = pair.reasoning.after if answers or pair.reasoning.after_in != "answer" else NO_SPACE
     calls = ""
     if message.tool_calls:
         assert pair.tools is not None
-        before = pair.tools.before if content else pair.tools.before_bare
+        before = pair.tools.before if content and not behind else pair.tools.before_bare
         calls = before.text + write_calls(pair, message.tool_calls, history_calls)
-    turn_end = pair.setup.end.text if content and not calls else ""
+    turn_end = pair.setup.end.text if content and (behind or not calls) else ""
     if end and pair.setup.dropped:
         turn_end += pair.setup.dropped[0]
     if pair.setup.answer is not None and pair.setup.answer.end is not None:
         turn_end = pair.setup.answer.end.text + turn_end
     begin = pair.setup.begin.text if state.thinking == "absent" and not block else ""
+    if behind:
+        if not content.strip():
+            raise fail("content", "white space that stands alone is framing")
+        check_content(pair, content, "", block=bool(block), after=NO_SPACE, end=turn_end)
+        return block + after.text + begin + calls + content + turn_end
     opening, closing = _around(
         pair.setup.answer, content, called=bool(calls), opened=state.answer and not block
     )
     if content:
         check_content(pair, content, closing + calls, block=bool(block), after=after, end=turn_end)
     return block + after.text + begin + opening + content + closing + calls + turn_end
+
+
+def _content_behind(pair: Pair) -> bool:
+    """Whether content beside calls is written behind them."""
+    return pair.tools is not None and pair.tools.content == "behind" and pair.setup.answer is None
 
 
 def _around(answer: Answer | None, content: str, *, called: bool, opened: bool) -> tuple[str, str]:

@@ -81,7 +81,7 @@ def test_a_half_is_described_as_declared() -> None:
 
 
 def test_aliases_and_both_halves() -> None:
-    assert describe("qwen3_json")["tools"]["names"] == ["hermes", "qwen3_json"]
+    assert describe("qwen3_json")["tools"]["names"] == ["hermes", "qwen3_json", "trinity"]
     assert describe("hermes")["reasoning"] is None
     both = describe("kimi_k2")
     assert isinstance(reasoning_format("kimi_k2"), Reasoning)

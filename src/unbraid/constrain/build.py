@@ -259,6 +259,8 @@ class _Builder:
             line = "".join(one[0] for one in self.anchored)
             options.append(seq(Run(self.forbidden, line=line, end=opener), rest))
             options.append(Run(self.forbidden, line=line))
+            if self.tools is not None and self.tools.content == "behind":
+                options.append(seq(self.white, opener, rest, Run(self.forbidden, line=line)))
         return alt(options)
 
     def answer(self) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from unbraid.constrain.patterns import char, negated, whole
 from unbraid.constrain.tree import Marker, Node, Regex, Run, Space, Text, alt, seq
@@ -12,17 +12,18 @@ from unbraid.constrain.tree import Marker, Node, Regex, Run, Space, Text, alt, s
 __all__ = ["AnswerText", "GemmaText", "JsonText", "Notation", "PythonText"]
 
 GAP = Space(1, " ")
+Order = Literal["declared", "required", "sorted"]
 CONTROLS = "".join(map(chr, range(32)))
 
 
 class Notation(Protocol):
     """What the writer of typed values asks of a notation.
 
-    ``in_order``: keys stand as they are declared; otherwise the required ones come first.
+    ``order`` of keys: as they are declared, the required ones first, or sorted.
     """
 
     comma: Node
-    in_order: bool
+    order: Order
 
     def string(self, least: int, most: int | None, pattern: str | None) -> Node:
         """Any string of that length, found by that pattern."""
@@ -54,7 +55,7 @@ class JsonText:
     """
 
     comma: Node = seq(Text(","), GAP)
-    in_order = True
+    order: Order = "declared"
 
     def __init__(self, exclude: tuple[str, ...]) -> None:
         first = {one.lstrip("\n")[0] for one in exclude}
@@ -85,7 +86,7 @@ class AnswerText:
     """JSON as an answer: the excluded texts, whole, can't stand in its strings."""
 
     comma: Node = seq(Text(","), GAP)
-    in_order = True
+    order: Order = "declared"
     forbidden = '"\\' + CONTROLS
     unit = negated(forbidden) + r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 
@@ -116,7 +117,7 @@ class PythonText:
     """Python literals."""
 
     comma: Node = seq(Text(","), GAP)
-    in_order = False
+    order: Order = "required"
     forbidden = "'\"\\" + CONTROLS
 
     def string(self, least: int, most: int | None, pattern: str | None) -> Node:
@@ -146,11 +147,11 @@ class GemmaText:
     """Gemma's notation: bare keys, strings between quote markers, JSON's other words."""
 
     comma: Node = Text(",")
-    in_order = False
     plain = r"[\w.$@/+*=-]"
 
-    def __init__(self, quote: Marker) -> None:
+    def __init__(self, quote: Marker, order: Order = "required") -> None:
         self.quote = quote
+        self.order = order
 
     def string(self, least: int, most: int | None, pattern: str | None) -> Node:
         quote = self.quote

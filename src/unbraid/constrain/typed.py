@@ -235,10 +235,12 @@ class Typed:
         schemas = declared(parts)
         required = required_keys(parts)
         extra = extra_schema(parts) if equals is None else None
-        if self.notation.in_order:
-            ordered = [*schemas, *(key for key in required if key not in schemas)]
-        else:
+        if self.notation.order == "required":
             ordered = [*required, *(key for key in schemas if key not in required)]
+        else:
+            ordered = [*schemas, *(key for key in required if key not in schemas)]
+        if self.notation.order == "sorted":
+            ordered.sort(key=str.lower)
         nodes: list[tuple[bool, Node]] = []
         for key in ordered:
             place = f"{path}.properties.{key}"

@@ -49,7 +49,8 @@ class Values:
         if not part.strings:
             quoted = _Quoted(self, part, tool)
             return seq(Text("{"), quoted.strict() if tool.strict else quoted.free(), Text("}"))
-        return self.bare_object(GemmaText(self.marker(part.quote)), tool)
+        notation = GemmaText(self.marker(part.quote), "sorted" if part.sort else "required")
+        return self.bare_object(notation, tool)
 
     def bare_object(self, notation: GemmaText, tool: Tool) -> Node:
         """Arguments as one object with bare keys."""

@@ -24,10 +24,11 @@ TOOLS = Tools(
             token("<|tool_call>"),
             lit("call:", ":"),
             Name(),
-            GemmaObject(),
+            GemmaObject(sort=True),
             token("<tool_call|>"),
         )
     ),
+    content="behind",
     dropped=("<turn|>", "<eos>", "<|tool_response>"),
     models=("Gemma 4",),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
+from operator import itemgetter
 
 from unbraid.codecs.gemma import KEY, quoted_json
 from unbraid.schema import Slot, Typer, bare, quote
@@ -21,34 +23,51 @@ def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> s
     text = check_object(arguments, path, repeated=False)
     if not part.strings:
         return _all_quoted(part, typer, text, path)
-    out: list[str] = []
-    slots: list[Slot | None] = []
-    keyed: list[bool] = []
+    written = ""
+    frames: list[_Frame] = []
     slot: Slot | None = None
     tokens = [found.group() for found in TOKEN.finditer(text)]
     for n, token in enumerate(tokens):
+        frame = frames[-1] if frames else None
+        done: str | None = None
         if token in "{[":
-            slots.append(slot)
-            keyed.append(token == "{")
+            frames.append(_Frame(token == "{", slot))
             slot = slot.item() if token == "[" and slot else None
-            out.append(token)
         elif token in "]}":
-            slots.pop()
-            keyed.pop()
-            out.append(token)
-        elif token in ",:":
-            if token == "," and not keyed[-1]:
-                parent = slots[-1]
-                slot = parent.item() if parent else None
-            out.append(token)
-        elif keyed[-1] and tokens[n + 1] == ":" and tokens[n - 1] in "{,":
-            key = str(json.loads(token))
-            parent = slots[-1]
-            slot = typer.property(key) if len(slots) == 1 else parent.property(key) if parent else None
-            out.append(_key(part, key, path))
-        else:
-            out.append(_scalar(part, token, slot, path))
-    return "".join(out)
+            done = frames.pop().text(part)
+        elif token == ",":
+            slot = None if frame is None or frame.keyed or frame.slot is None else frame.slot.item()
+        elif frame is not None and frame.keyed and tokens[n + 1] == ":" and tokens[n - 1] in "{,":
+            frame.key = str(json.loads(token))
+            frame.spelled = _key(part, frame.key, path) + ":"
+            parent = frame.slot
+            slot = typer.property(frame.key) if len(frames) == 1 else parent and parent.property(frame.key)
+        elif token != ":":
+            done = _scalar(part, token, slot, path)
+        if done is not None:
+            if frames:
+                frames[-1].items.append((frames[-1].key.lower(), frames[-1].spelled + done))
+            else:
+                written = done
+    return written
+
+
+@dataclass
+class _Frame:
+    """An object or a list that is being written: its type, its items, and the key of the next one."""
+
+    keyed: bool
+    slot: Slot | None
+    items: list[tuple[str, str]] = field(default_factory=list)
+    key: str = ""
+    spelled: str = ""
+
+    def text(self, part: GemmaObject) -> str:
+        """The whole of it."""
+        if part.sort:
+            self.items.sort(key=itemgetter(0))
+        inside = ",".join(text for _, text in self.items)
+        return f"{{{inside}}}" if self.keyed else f"[{inside}]"
 
 
 def _all_quoted(part: GemmaObject, typer: Typer, text: str, path: str) -> str:
