@@ -120,15 +120,16 @@ class Recovery(Reader):
         if not rest and self.only_begins(trial):
             self.give_back(white + held)
             return
-        self.commit_white(white)
+        if white:
+            self.commit_white(white)
         self.note("unfinished_call", self.pos, self.pos + len(held) + rest, "the rest of a call")
         self.mark("unfinished", len(held) + rest)
 
     def only_begins(self, trial: Trial) -> bool:
         """Whether nothing but what begins a call was read, in a format where text begins so too."""
-        assert self.setup.tools is not None
+        tools = self.setup.tools
         kinds = [kind for kind, _ in trial if kind not in ("white", "framing")]
-        return self.setup.tools.call.anchor and kinds == ["markup"]
+        return tools is not None and tools.call.anchor and kinds == ["markup"]
 
     @staticmethod
     def required(parts: tuple[Part, ...]) -> bool:
