@@ -286,6 +286,7 @@ def _part(field: str, part: Part) -> None:
         _literal(f"{field}.close", part.close)
         _pattern(f"{field}.key_chars", part.key_chars)
         _texts(field, part, ("early", "wrappers"))
+        _one_of(f"{field}.words", part.words, ("json", "python"))
         for n, one in enumerate(part.middle):
             _middle(f"{field}.middle[{n}]", one)
     elif isinstance(part, Elements):

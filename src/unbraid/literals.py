@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring as _encode_basestring
 
-__all__ = ["DEPTH", "WHITE", "bare", "decode_entities", "encode_entities", "escape", "escape_surrogates",
-           "integer_text", "json_kind", "number_text", "python_to_json", "quote"]  # fmt: skip
+__all__ = ["DEPTH", "PYTHON_WORDS", "WHITE", "bare", "decode_entities", "encode_entities", "escape",
+           "escape_surrogates", "integer_text", "json_kind", "number_text", "python_to_json",
+           "quote"]  # fmt: skip
+
+PYTHON_WORDS = {"true": "True", "false": "False", "null": "None"}
+"""JSON's words as Python writes them."""
 
 DEPTH = 512
 """Containers nested deeper than this are not read."""

@@ -303,6 +303,7 @@ class Pairs:
     key, which the tool doesn't declare, and an object of declared keys is that object.
     ``entities`` are characters of a key and what is written for them.
     ``xml``: values are XML. ``declared``: a key that the tool doesn't declare is dropped, if it declares any.
+    ``words``: how a value that is a boolean or null is written; JSON's and Python's words are read.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
     closer is missing, and are not consumed: the next key's opener, or the end of
@@ -321,6 +322,7 @@ class Pairs:
     entities: tuple[tuple[str, str], ...] = ()
     xml: Xml | None = None
     declared: bool = False
+    words: Literal["json", "python"] = "json"
 
     @property
     def tag(self) -> TypeTag | None:

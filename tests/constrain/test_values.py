@@ -11,8 +11,11 @@ import pytest
 
 from tests.constrain.cases import function, markers, parser
 from tests.constrain.helpers import accepts, vocabulary, walk
+from unbraid import Parser
 from unbraid.constrain import constrain
 from unbraid.errors import Unsupported
+from unbraid.message import Message, ToolCall
+from unbraid.writer import write
 
 KIDS = {"type": "array", "items": {"$ref": "#/$defs/t"}}
 TREE = {"type": "object", "properties": {"n": {"type": "integer"}, "kids": KIDS}}
@@ -204,3 +207,26 @@ def test_what_cannot_be_held_names_its_place(tool: str, schema: Any, param: str)
         constrain(None, tool, tools=tools, tool_choice="required")
     assert (caught.value.param or "").startswith("tools[1].function.parameters")
     assert (caught.value.param or "").endswith(param)
+
+
+@pytest.mark.parametrize("tool", ["qwen3_coder", "seed_oss", "nemotron_v3", "glm45"])
+def test_words_of_python_where_the_format_writes_them(tool: str) -> None:
+    """JSON's words are always accepted; Python's where the model's template writes them."""
+    schema = {
+        "type": "object",
+        "properties": {"b": {"type": "boolean"}, "n": {"type": ["null", "integer"]}, "e": {"enum": [True]}},
+        "required": ["b", "n", "e"],
+        "additionalProperties": False,
+    }
+    tools = [function("f", schema, strict=True)]
+    constraint = constrain(None, tool, tools=tools, tool_choice="required", thinking="off")
+    assert constraint is not None
+    message = Message(None, None, [ToolCall("", "f", '{"b": false, "n": null, "e": true}')])
+    text = write(None, tool, message, tools=tools)
+    python = tool != "glm45"
+    assert ("None" in text) is python
+    json_words = text.replace("False", "false").replace("None", "null").replace("True", "true")
+    for words, wanted in ((text, True), (json_words, True), (json_words.replace("null", "None"), python)):
+        assert accepts(constraint.lark(), words) is wanted, words
+        called = Parser(None, tool, tools=tools).parse(words).tool_calls[0]
+        assert json.loads(called.arguments) == {"b": False, "n": None, "e": True}

@@ -61,7 +61,7 @@ def test_near_names_are_sglang_s_too() -> None:
 
 def test_a_page_names_them() -> None:
     half = describe("hermes")["tools"]
-    assert half["names"] == ["hermes", "qwen3_json"]
+    assert {"hermes", "qwen3_json"} <= set(half["names"])
     assert {"hermes", "qwen", "qwen25"} <= set(half["sglang"])
     assert explain("qwen25").startswith("# qwen25\n")
 

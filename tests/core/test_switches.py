@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import read_every_way, strands
-from tests.support.hostile import REASONING, open_prompt, turn_prompt
+from tests.support.hostile import open_prompt, turn_prompt
 from unbraid import Parser
-from unbraid.formats import reasoning_format
+from unbraid.formats import REASONING_PARSERS, reasoning_format
 from unbraid.syntax import Reasoning
 
 ABSENT = "absent"
@@ -24,8 +24,11 @@ ONLY_FALSE = "+-++++"  # only false is off
 NULL_UNSET = "+-+-++"  # truth, but null says nothing
 
 SWITCHES: dict[str, dict[str, str]] = {
+    "apertus": {"enable_thinking": TRUTH_OFF},
     "apriel": {},
     "bielik": {"enable_thinking": TRUTH_OFF},
+    "cohere_command3": {"reasoning": TRUTH_ON},
+    "cohere_command4": {"reasoning": TRUTH_ON},
     "deepseek_r1": {},
     "deepseek_v3": {"thinking": TRUTH_OFF, "enable_thinking": TRUTH_OFF},
     "deepseek_v4": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
@@ -48,6 +51,7 @@ SWITCHES: dict[str, dict[str, str]] = {
     "k2_horizon_medium": {},
     "kimi": {},
     "kimi_k2": {"thinking": ONLY_FALSE, "enable_thinking": ONLY_FALSE},
+    "kimi_k3": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
     "lfm2_thinking": {},
     "ling3": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
     "mimo": {"enable_thinking": NULL_UNSET},
@@ -72,6 +76,7 @@ SWITCHES: dict[str, dict[str, str]] = {
     "spark25": {"enable_thinking": TRUTH_ON},
     "step3": {},
     "step3p5": {},
+    "trinity": {},
 }
 
 # Words of a level, of budgets too: what the template makes of each, nothing else being said.
@@ -143,7 +148,7 @@ def thinks(name: str, kwargs: dict[str, Any], on: bool) -> None:
 
 
 def test_every_half_is_in_the_table() -> None:
-    tags = {name for name in REASONING if isinstance(reasoning_format(name), Reasoning)}
+    tags = {name for name in REASONING_PARSERS if isinstance(reasoning_format(name), Reasoning)}
     assert set(SWITCHES) == tags
     for name, variables in SWITCHES.items():
         level = {WORDS[name][0]} if name in WORDS else set()

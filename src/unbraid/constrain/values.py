@@ -20,7 +20,7 @@ from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Seq, Space, Text, alt, maybe, seq
 from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
-from unbraid.literals import WHITE, encode_entities, json_kind, quote
+from unbraid.literals import PYTHON_WORDS, WHITE, encode_entities, json_kind, quote
 from unbraid.machine.setup import Setup
 from unbraid.schema import Slot, Typer
 from unbraid.syntax import MAX_NAME, Elements, GemmaObject, Lit, Pairs, Part, TypeTag
@@ -30,6 +30,7 @@ __all__ = ["Values"]
 GAP = Space(1, " ")
 PAIRS = 64
 UNTYPED = Slot(None, None)
+_WORDS = {"boolean": ("true", "false"), "null": ("null",)}
 ANY_KIND = ("string", "null", "boolean", "number", "array", "object")
 PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}").fullmatch
 
@@ -318,7 +319,13 @@ class _Pairs:
 
     def written(self, kind: str, parts: Conjunction, slot: Slot, path: str) -> Node:
         """A value of another type than a string, and its closer."""
-        return seq(self.gap, self.typed.kind(kind, parts, path), self.gap, self.close)
+        values = alt([self.typed.kind(kind, parts, path), *self.words(kind, slot)])
+        return seq(self.gap, values, self.gap, self.close)
+
+    def words(self, kind: str, slot: Slot) -> list[Node]:
+        """Python's words for values of this kind, where the format writes them."""
+        words = _WORDS.get(kind, ()) if self.part.words == "python" else ()
+        return [Text(PYTHON_WORDS[one]) for one in words if slot.coerce(PYTHON_WORDS[one])[0] == one]
 
     def listed(self, value: Any, slot: Slot) -> list[Node]:
         """The spellings of one listed value that are read as it."""
@@ -335,6 +342,10 @@ class _Pairs:
         found: list[Node] = [seq(Text(pad + text + pad), self.close)]
         if pad and not text.startswith(pad) and not text.endswith(pad):
             found.append(seq(Text(text), self.close))
+        if value is None or isinstance(value, bool):
+            words = self.words("null" if value is None else "boolean", slot)
+            python = Text(PYTHON_WORDS[text])
+            found += [seq(Text(pad), one, Text(pad), self.close) for one in words if one == python]
         return found
 
     def guarded(self) -> Node:

@@ -15,7 +15,17 @@ PRESETS = {
             "Apriel 1.6 Thinker",
         ),
     ),
+    "beam": Preset("beam", "beam", models=("Beam",)),
     "bielik-3": Preset("bielik", "bielik", models=("Bielik 11B v3.0",)),
+    "command-4": Preset("cohere_command4", "cohere_command4", models=("Command 4",)),
+    "command-a": Preset(
+        "cohere_command3",
+        "cohere_command3",
+        models=(
+            "Command A",
+            "Command R7B",
+        ),
+    ),
     "command-r": Preset(
         None,
         "command_r",
@@ -110,8 +120,10 @@ PRESETS = {
             "MiniCPM-V 4.5",
         ),
     ),
+    "minicpm5": Preset("qwen3", "minicpm5", models=("MiniCPM5-1B",)),
     "minimax-m1": Preset("minimax_m1", "minimax_m1", models=("MiniMax-M1",)),
     "minimax-m2": Preset("minimax_m2", "minimax_m2", models=("MiniMax-M2",)),
+    "minimax-m3": Preset("minimax_m3", "minimax_m3", models=("MiniMax-M3",)),
     "mistral": Preset(None, "mistral", models=("Mistral 7B v0.3", "Mistral Small", "Mistral Large")),
     "muse": Preset("muse", "muse", models=("Muse Spark Open",)),
     "muse-glimmer": Preset("muse_glimmer", "muse_glimmer", models=("Muse Glimmer 30B",)),

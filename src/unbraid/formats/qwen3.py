@@ -54,6 +54,7 @@ CODER = Tools(
                             middle=(lit(">"),),
                             close=lit("</parameter>"),
                             gap="\n",
+                            words="python",
                             pad="\n",
                             early=("\n<parameter=", "\n</function>"),
                         ),

@@ -50,6 +50,7 @@ TOOLS = Tools(
                             middle=(lit(">"),),
                             close=lit("</parameter>"),
                             gap="\n",
+                            words="python",
                             early=("\n<parameter=", "\n</function>"),
                         ),
                         lit("</function>"),

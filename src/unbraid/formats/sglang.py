@@ -5,6 +5,7 @@ A name that vLLM has too means vLLM's format; ``sglang:NAME`` is SGLang's meanin
 
 TOOLS = {
     "apertus2509": "apertus",
+    "cohere_command4": "cohere_command4",
     "deepseekv3": "deepseek_v3",
     "deepseekv31": "deepseek_v31",
     "deepseekv32": "deepseek_v32",
@@ -25,11 +26,14 @@ TOOLS = {
     "iquest_q1": "iquest_q1",
     "k2_horizon": "k2_horizon",
     "kimi_k2": "kimi_k2",
+    "kimi_k3": "kimi_k3",
     "lfm2": "lfm2",
     "ling3": "ling3",
     "llama3": "llama3_json",
     "mimo": "mimo",
+    "minicpm5": "minicpm5",
     "minimax-m2": "minimax_m2",
+    "minimax-m3": "minimax_m3",
     "mistral": "mistral",
     "muse": "muse_glimmer",
     "nanbeige": "qwen3_coder",
@@ -46,6 +50,7 @@ TOOLS = {
 
 REASONING = {
     "apertus2509": "apertus",
+    "cohere_command4": "cohere_command4",
     "deepseek-r1": "deepseek_r1",
     "deepseek-v3": "deepseek_v3",
     "deepseek-v4": "deepseek_v4",
@@ -63,9 +68,12 @@ REASONING = {
     "k2_horizon": "k2_horizon",
     "kimi": "kimi",
     "kimi_k2": "kimi_k2",
+    "kimi_k3": "kimi_k3",
     "ling3": "ling3",
     "mimo": "mimo",
     "minimax": "minimax_m2",
+    "minimax-append-think": "minimax_m2_append_think",
+    "minimax-m3": "minimax_m3",
     "mistral": "mistral",
     "muse": "muse_glimmer",
     "nanbeige": "qwen3",

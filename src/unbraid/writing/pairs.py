@@ -7,7 +7,7 @@ from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
-from unbraid.literals import encode_entities, json_kind
+from unbraid.literals import PYTHON_WORDS, encode_entities, json_kind
 from unbraid.schema import Slot
 from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part, TypeTag
 from unbraid.writing.pair import Pair, fail
@@ -71,6 +71,8 @@ def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, pat
         None if part.tag is None else "json" if string is None else "string"
     )
     _, coerce = slot.typed(written)
+    word = PYTHON_WORDS.get(value, text) if part.words == "python" else text
+    text = word if same_value(coerce(word)[0], value) else text
     read, _ = coerce(text)
     if not same_value(read, value):
         raise fail(path, f"as raw text its schema makes {read[:60]} of it")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from unbraid.literals import json_kind, python_to_json
+from unbraid.literals import PYTHON_WORDS, json_kind, python_to_json
 from unbraid.syntax import MAX_NUMBER, WHITE
 from unbraid.writing.pair import fail
 
@@ -19,7 +19,6 @@ _SCALAR = re.compile(_STRING + r"|-?[0-9][-+.0-9eE]*|true|false|null")
 TOKEN = re.compile(_SCALAR.pattern + r"|[\[\]{}:,]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
-_WORDS = {"true": "True", "false": "False", "null": "None"}
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED = re.compile("[\\\\'\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -111,8 +110,8 @@ def python_literal(value: str, path: str) -> str:
         token = found.group()
         if token[0] == '"':
             return f"'{_ESCAPED.sub(_escape, json.loads(token))}'"
-        if token in _WORDS:
-            return _WORDS[token]
+        if token in PYTHON_WORDS:
+            return PYTHON_WORDS[token]
         if python_to_json(token) != token:
             raise fail(path, f"{token[:40]} is no Python number")
         return token
