@@ -147,8 +147,7 @@ def thinking_of(reasoning: str | None, tool: str, state: str, text: str) -> tupl
             if not text.startswith(head):
                 return "", text
             text = text[len(head) :]
-        route = channels.route(half, "reasoning")
-        inside, _, rest = text.partition(route.ends[0])
+        inside, _, rest = text.partition(channels.end(half, "reasoning"))
         return inside, rest.removeprefix(channels.begin(half))
     if isinstance(half, ResponseTemplate):
         head = templates.head(half, "reasoning")
