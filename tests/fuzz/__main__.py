@@ -30,7 +30,7 @@ Task = tuple[str, str, Callable[[], None]]
 LONG = 200_000
 """Characters of an endless text, in all but one of ``RARE`` tasks."""
 LONGEST = 10_000_000
-RARE = 12
+RARE = 40
 
 
 def tasks(found: Sequence[Pair], start: int) -> Iterator[Task]:
