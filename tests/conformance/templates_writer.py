@@ -37,10 +37,10 @@ LEAST = 0.7
 
 
 def message_of(expect: Mapping[str, Any]) -> Message:
-    """The message that a template was given."""
+    """The message that a template was given; the ids of its calls were counted."""
     calls = [
-        ToolCall("", call["name"], json.dumps(call["arguments"], ensure_ascii=False))
-        for call in expect["tool_calls"]
+        ToolCall(f"abcdef{n:03d}", call["name"], json.dumps(call["arguments"], ensure_ascii=False))
+        for n, call in enumerate(expect["tool_calls"])
     ]
     return Message(reasoning=expect["reasoning"] or None, content=expect["content"] or None, tool_calls=calls)
 
@@ -69,6 +69,7 @@ def written(row: Mapping[str, Any]) -> str:
             message_of(row["expect"]),
             tools=row["tools"],
             thinking=state_of(row),
+            history_calls=int("after-tool" in row["id"]),
         )
     except Inexpressible as refused:
         return f"refused: {refused}"
