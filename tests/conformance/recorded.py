@@ -15,8 +15,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
+from tests.corpus.files import cases
 from unbraid import Message, Parser
 
 from .cases import CASES, rows
@@ -46,7 +48,23 @@ def parse(row: Mapping[str, Any], tool_choice: Literal["auto", "none"]) -> Messa
         prompt=row.get("prompt_text") or None,
         include_reasoning=row.get("include_reasoning", True),
         make_id=CountedIds(),
+        response_template=template_of(row) if "hf" in (tool, reasoning) else None,
     ).parse(row["text"])
+
+
+@cache
+def gemma_template() -> dict[str, Any]:
+    """Gemma's response template, as the corpus has it."""
+    case = next(one for one in cases() if one["id"] == "hf/gemma")
+    template: dict[str, Any] = case["response_template"]
+    return template
+
+
+def template_of(row: Mapping[str, Any]) -> Any:
+    """The response template that a row's markers are those of: rows don't carry theirs."""
+    template = gemma_template()
+    markers = (template["start_anchor"], template["fields"]["tool_calls"]["close"])
+    return template if any(one in str(row.get("prompt_text")) + row["text"] for one in markers) else None
 
 
 def found(row: Mapping[str, Any]) -> list[tuple[str, str]]:

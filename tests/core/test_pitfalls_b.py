@@ -25,7 +25,7 @@ from tests.support.hostile import (
 )
 from unbraid import Parser
 from unbraid.formats import tool_format
-from unbraid.syntax import Joint, PythonCalls, Tools
+from unbraid.syntax import Joint, PythonCalls, ResponseTemplate, Tools
 
 ALONE = [Pair(None, name) for name in TOOLS]
 every_tools = pytest.mark.parametrize("pair", ALONE, ids=str)
@@ -102,7 +102,8 @@ def test_B6_cut_call(pair: Pair) -> None:
             assert message.content is None or text.startswith(message.content)
             assert message.content or any(one.kind in ("unfinished", "markup", "framing") for one in spans)
     half = tool_format(pair.tools or "")
-    assert announced or (isinstance(half, Tools) and half.call.atomic)
+    atomic = isinstance(half, ResponseTemplate) or (isinstance(half, Tools) and half.call.atomic)
+    assert announced or atomic
 
 
 @every_tools

@@ -214,7 +214,8 @@ def template_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | N
     thinking = half.field("reasoning")
     closers = thinking.close.spellings
     begin = templates.begin(half)
-    skipped = [begin, *(one for field in half.fields if field.open is None for one in field.close.spellings)]
+    ends = [field.close for field in half.fields if field.open is None and field.close is not None]
+    skipped = [begin, *(text for one in ends for text in one.spellings)]
     opened = phase == "open"
     for span in output.spans:
         at = span.start

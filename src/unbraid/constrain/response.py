@@ -227,7 +227,7 @@ class _Builder:
 
     def json(self, schema: dict[str, Any], exclude: tuple[str, ...], where: str) -> Node:
         """JSON by a schema, in whose strings none of ``exclude`` stands."""
-        if any('"' in one or not re.search(r"[^\s\[\]{}:,.\w+-]", one) for one in exclude):
+        if any('"' in one or not re.search(r"[^\s\[\]{}:,.\d+\-eEtrufalsn]", one) for one in exclude):
             raise _unsupported("a marker that JSON may hold outside its strings")
         typed = Typed(AnswerText(exclude), self.values.rules, schema, self.limits.max_string, where, LISTED)
         try:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from unbraid.codecs.json_text import unwrap
-from unbraid.literals import quote
+from unbraid.literals import json_kind, quote
 from unbraid.response.values import (
     JsonText,
     Malformed,
@@ -23,7 +23,7 @@ from unbraid.response.values import (
     string_of,
 )
 from unbraid.schema import Slot, Typer
-from unbraid.syntax import MAX_NAME, WHITE, Field
+from unbraid.syntax import MAX_DEPTH, MAX_NAME, WHITE, Field
 
 __all__ = ["PLACEHOLDER", "Entry", "read_entries", "rule", "typed"]
 
@@ -164,9 +164,13 @@ def _object(value: Any) -> Any:
         return None if opened is None else JsonText(opened, 0, len(opened), -1)
     if value is None or (isinstance(value, JsonText) and value.text == "null"):
         return {}
-    if isinstance(value, dict) or (isinstance(value, JsonText) and value.source[value.start] == "{"):
-        return value
-    return None
+    if isinstance(value, JsonText):
+        return value if value.source[value.start] == "{" and not _too_deep(value.text) else None
+    return value if isinstance(value, dict) else None
+
+
+def _too_deep(text: str) -> bool:
+    return text.count("{") + text.count("[") > MAX_DEPTH and json_kind(text) is None
 
 
 # -- types --------------------------------------------------------------------

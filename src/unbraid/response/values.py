@@ -14,7 +14,7 @@ from typing import Any
 
 from unbraid.literals import json_kind, quote
 from unbraid.response.expression import expression
-from unbraid.syntax import MAX_NUMBER, WHITE, Content
+from unbraid.syntax import MAX_DEPTH, MAX_NUMBER, WHITE, Content
 
 __all__ = [
     "BARE_KEY",
@@ -32,8 +32,11 @@ __all__ = [
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NEXT = re.compile(_STRING.pattern + r"|[\[\]{}]", re.DOTALL)
 _SCALAR = re.compile(r"[^\s,\]}]+")
+_DEPTH = MAX_DEPTH + 8
+"""Arguments may nest as deep as they may, and a template's own levels around them."""
 BARE_KEY = r"[\w.$@/+*=-]+"
 """A key that needs no quotes where a template allows that."""
+_SEPARATOR = re.compile(r"\s*([:,])\s*")
 _LONG = re.compile(rf"[-+.0-9eE]{{{MAX_NUMBER + 1}}}")
 _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)|[\x00-\x1f]')
 
@@ -110,9 +113,9 @@ def _json(content: Content, text: str, at: int) -> Any:
     if content.unquoted_keys or content.string_delims:
         source = _as_json(content, text)
         base = at if source == text else -1
-    if json_kind(source) is None:
+    if json_kind(source, _DEPTH) is None:
         source, base = _repaired(source), -1
-        if json_kind(source) is None:
+        if json_kind(source, _DEPTH) is None:
             if content.allow_non_json:
                 stripped = text.strip()
                 return Placed.of(stripped, at + len(text) - len(text.lstrip()))
@@ -147,18 +150,26 @@ def _as_json(content: Content, text: str) -> str:
     while True:
         found = find(text, at)
         if found is None:
-            return "".join(out) + text[plain:]
+            return "".join(out) + _tidy(text[plain:])
         at = found.end()
         opener = found["open"]
+        out.append(_tidy(text[plain : found.start()]))
         if opener:
             end = text.find(closers[opener], at)
             if end < 0:
                 raise Malformed(closers[opener])
-            out += [text[plain : found.start()], quote(text[at:end])]
-            plain = at = end + len(closers[opener])
+            out.append(quote(text[at:end]))
+            at = end + len(closers[opener])
         elif content.unquoted_keys and found["key"]:
-            out += [text[plain : found.start()], found["before"], quote(found["key"])]
-            plain = at
+            out += [_tidy(found["before"]), quote(found["key"])]
+        else:
+            out.append(found.group())
+        plain = at
+
+
+def _tidy(text: str) -> str:
+    """White space as JSON is mostly written, outside strings."""
+    return _SEPARATOR.sub(r"\1 ", text)
 
 
 def _tagged(content: Content, text: str, at: int) -> Iterator[tuple[str, Placed]]:
