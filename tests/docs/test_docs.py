@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from unbraid import syntax
 from unbraid.cli import formats
 from unbraid.formats import registry
 
@@ -142,3 +143,10 @@ def test_every_page_is_linked() -> None:
 def test_the_page_of_formats_is_what_the_command_prints() -> None:
     """A changed page means: ``unbraid formats --markdown > docs/formats.md``."""
     assert (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines() == list(formats.page())
+
+
+def test_the_vocabulary_page_has_every_part() -> None:
+    page = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    unions = ("Joint", "Part")
+    parts = [name for name in syntax.__all__ if not name.isupper() and name not in unions]
+    assert [name for name in parts if f"`{name}`" not in page] == []
