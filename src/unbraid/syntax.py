@@ -511,6 +511,7 @@ class Tools:
     writes content beside calls, in front of them or behind; both are read. ``echoes``: what stood between
     a call's markers may be said again behind them, with another closer; it is dropped.
     ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
+    ``begin_calls`` False: ``begin`` stands in front of content only.
     """
 
     call: Calls
@@ -529,6 +530,7 @@ class Tools:
     suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     stems: tuple[str, ...] = ()
+    begin_calls: bool = True
     echoes: bool = False
     answer: Answer | None = None
     models: tuple[str, ...] = ()
@@ -655,12 +657,14 @@ class Reasoning:
     the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
     and content, outside code and formulas (see ``unbraid.newlines``). ``inline``: thinking is
     given out as content, between its markers.
+    ``empty_before_calls``: calls without thinking have an empty block in front of them.
     ``bare_close``: an output without thinking begins with the closer.
     """
 
     open: Lit
     close: Lit
     opened_by: Literal["prompt", "output", "either"] = "either"
+    empty_before_calls: bool = False
     bare_close: bool = False
     label: str = ""
     lead: Space = NO_SPACE

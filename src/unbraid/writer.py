@@ -87,7 +87,9 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         raise fail("tool_calls", "no tools are offered, or no tool parser is named")
     behind = bool(content and message.tool_calls and _content_behind(pair))
     block, after = "", state.after
-    if pair.reasoning is not None and (reasoning or _writes_empty(pair.reasoning, state)):
+    if pair.reasoning is not None and (
+        reasoning or _writes_empty(pair.reasoning, state, called=bool(message.tool_calls))
+    ):
         if reasoning:
             check_reasoning(pair, pair.reasoning, reasoning, state)
         block = _block(pair.reasoning, reasoning, state)
@@ -104,6 +106,8 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     if pair.setup.answer is not None and pair.setup.answer.end is not None:
         turn_end = pair.setup.answer.end.text + turn_end
     begin = pair.setup.begin.text if state.thinking == "absent" and not block else ""
+    if not content and pair.tools is not None and not pair.tools.begin_calls:
+        begin = ""
     if behind:
         if not content.strip():
             raise fail("content", "white space that stands alone is framing")
@@ -133,9 +137,11 @@ def _around(answer: Answer | None, content: str, *, called: bool, opened: bool) 
     return (answer.open.text + answer.lead.text, closing) if wanted[answer.written] else ("", "")
 
 
-def _writes_empty(half: Reasoning, state: PromptState) -> bool:
+def _writes_empty(half: Reasoning, state: PromptState, *, called: bool) -> bool:
     """Whether a message without thinking has an empty block: to close it, or because templates write one."""
     if state.thinking == "absent":
+        if called and half.empty_before_calls:
+            return True
         return half.bare_close or (half.opened_by != "output" and half.open.text in half.empty_when_off)
     return state.thinking == "open"
 

@@ -27,6 +27,7 @@ from .cases import declared_rows
 
 # Models of one pair of vLLM's that write layouts of their own: the writer is asked by the family.
 FAMILIES = {
+    "llama.cpp/Kimi-K2-Instruct.jinja": "kimi-k2",
     "llama.cpp/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.jinja": "nemotron-3",
     "trl/nemotron_3_super.jinja": "nemotron-3",
     "trl/nemotron_3_ultra.jinja": "nemotron-3-ultra",

@@ -33,6 +33,7 @@ REASONING_3 = Reasoning(
     turns=TURNS,
     dropped=ENDS,
     empty_when_off="<|START_THINKING|><|END_THINKING|>",
+    empty_before_calls=True,
     answer=ANSWER_3,
     models=("Command A", "Command A Reasoning", "Command A Vision", "Command R7B"),
 )
