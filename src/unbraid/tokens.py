@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 __all__ = ["HFTokenizer", "TokenTable", "Tokenizer"]
@@ -96,10 +98,14 @@ def _byte_of_char() -> dict[str, int]:
 
 
 class HFTokenizer:
-    """A ``tokenizers.Tokenizer`` (byte-level BPE or SentencePiece-like) as a tokenizer."""
+    """A ``tokenizers.Tokenizer`` (byte-level BPE or SentencePiece-like) as a tokenizer.
 
-    def __init__(self, tokenizer: Any) -> None:
+    ``response_template`` is what the tokenizer's configuration holds under that key, for ``hf``.
+    """
+
+    def __init__(self, tokenizer: Any, response_template: Any = None) -> None:
         self._tokenizer = tokenizer
+        self.response_template = response_template
         self._added: dict[int, str] = {
             token_id: token.content for token_id, token in tokenizer.get_added_tokens_decoder().items()
         }
@@ -109,10 +115,12 @@ class HFTokenizer:
 
     @classmethod
     def from_file(cls, path: str) -> HFTokenizer:
-        """Read a ``tokenizer.json``; needs the ``tokenizers`` package."""
+        """Read a ``tokenizer.json`` and the configuration beside it; needs the ``tokenizers`` package."""
         from tokenizers import Tokenizer as Fast
 
-        return cls(Fast.from_file(path))
+        beside = Path(path).with_name("tokenizer_config.json")
+        found = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+        return cls(Fast.from_file(path), found.get("response_template"))
 
     def token_id(self, text: str) -> int | None:
         """The id of the added token that is exactly ``text``, or None."""

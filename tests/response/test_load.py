@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unbraid import IncompatiblePair, InvalidRequest, Parser
+from unbraid import IncompatiblePair, InvalidRequest, Parser, TokenTable
 from unbraid.response.load import load_template
 
 RULE = {"function": {"name": "{content.name}", "arguments": "{content.arguments}"}}
@@ -68,6 +68,13 @@ def test_every_place_of_a_template(tmp_path: Path) -> None:
         SimpleNamespace(init_kwargs={"response_template": TEMPLATE}),
     ):
         assert read(source) == ("a", "b", [("f", '{"x": 1}')])
+
+
+def test_a_tokenizer_brings_its_template() -> None:
+    table = TokenTable({n: bytes([n]) for n in range(256)})
+    table.response_template = changed("fields.thinking.open", "<plan>")  # type: ignore[attr-defined]
+    message = Parser("hf", "hf", tokenizer=table).parse("<plan>a</think>b")
+    assert (message.reasoning, message.content) == ("a", "b")
 
 
 @pytest.mark.parametrize(
