@@ -123,14 +123,14 @@ def recovered(text: str, *, done: bool = True) -> str:
 
 
 class NewlineStream:
-    """The same stream, the newlines of its thinking and of its content recovered, each by itself."""
+    """The same stream, the newlines of its thinking and of its content recovered, each by itself.
+
+    An escape is not read across what stands between: a strand's end is certain when another goes on.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._reasoning = Newlines()
-        self._content = Newlines()
-        self._answers = False
-        self._finished = False
+        self._strands = {ReasoningDelta: _Strand(ReasoningDelta), ContentDelta: _Strand(ContentDelta)}
 
     def feed(self, text: str, token_ids: Iterable[int] | None = None) -> list[Event]:
         """As ``Stream.feed``."""
@@ -139,35 +139,55 @@ class NewlineStream:
     def finish(self, finish_reason: str | None = "stop") -> list[Event]:
         """As ``Stream.finish``."""
         events = self._recover(self._stream.finish(finish_reason))
-        self._finished = True
-        reasoning, content = (one.feed("", done=True) for one in (self._reasoning, self._content))
-        events += [ReasoningDelta(reasoning)] if reasoning else []
-        return [*events, ContentDelta(content)] if content else events
+        for strand in self._strands.values():
+            events += strand.end()
+        return events
 
     def _recover(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:
-            if isinstance(event, ReasoningDelta):
-                event = ReasoningDelta(self._reasoning.feed(event.text))
-            elif not self._answers:
-                self._answers = True
-                rest = self._reasoning.feed("", done=True)
-                out += [ReasoningDelta(rest)] if rest else []
-            if isinstance(event, ContentDelta):
-                event = ContentDelta(self._content.feed(event.text))
-            if not isinstance(event, (ReasoningDelta, ContentDelta)) or event.text:
+            for kind, strand in self._strands.items():
+                if not isinstance(event, kind):
+                    out += strand.end()
+            if isinstance(event, (ReasoningDelta, ContentDelta)):
+                out += self._strands[type(event)].feed(event.text)
+            else:
                 out.append(event)
         return out
 
     @property
     def message(self) -> Message:
         """The message so far."""
-        message = self._stream.message
-        reasoning = recovered(message.reasoning or "", done=self._answers or self._finished)
-        content = recovered(message.content or "", done=self._finished)
-        return replace(message, reasoning=reasoning or None, content=content or None)
+        reasoning, content = (strand.text for strand in self._strands.values())
+        return replace(self._stream.message, reasoning=reasoning or None, content=content or None)
 
     @property
     def thinking(self) -> bool:
         """Whether thinking is open."""
         return self._stream.thinking
+
+
+class _Strand:
+    """One strand of a message: its newlines, and what was given out."""
+
+    def __init__(self, delta: type[ReasoningDelta] | type[ContentDelta]) -> None:
+        self._delta = delta
+        self._newlines = Newlines()
+        self._given: list[str] = []
+
+    def feed(self, text: str, *, done: bool = False) -> list[Event]:
+        """The events of the next piece."""
+        text = self._newlines.feed(text, done=done)
+        if not text:
+            return []
+        self._given.append(text)
+        return [self._delta(text)]
+
+    def end(self) -> list[Event]:
+        """The events of what was held: nothing more can change it."""
+        return self.feed("", done=True)
+
+    @property
+    def text(self) -> str:
+        """What was given out."""
+        return "".join(self._given)

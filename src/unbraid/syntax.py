@@ -628,7 +628,8 @@ class Switch:
     @property
     def variables(self) -> tuple[str, ...]:
         """Every variable that turns thinking on or off."""
-        return (*self.names, self.level) if self.off_words or self.on_words else self.names
+        level = (self.level,) if self.off_words or self.on_words else ()
+        return tuple(dict.fromkeys((*self.names, *level)))
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,21 @@ def test_each_strand_by_itself(text: str, reasoning: str | None, content: str | 
     assert strands(read_every_way(Parser("minicpmv"), text)) == (reasoning, content, [])
 
 
+def test_thinking_behind_content_commits_no_sooner() -> None:
+    parser = Parser("minicpmv", chat_template_kwargs={"enable_thinking": False})
+    stream = parser.stream()
+    stream.feed("a<think>r\\")
+    assert (stream.message.reasoning, stream.message.content) == ("r", "a")
+    stream.feed("n")
+    assert stream.message.reasoning == "r\n"
+
+
+def test_an_escape_is_not_read_across_another_strand() -> None:
+    parser = Parser("minicpmv", chat_template_kwargs={"enable_thinking": False})
+    message = read_every_way(parser, "c\\<think>r\\</think>n<think>n")
+    assert strands(message) == ("r\\n", "c\\n", [])
+
+
 def test_arguments_keep_their_escapes() -> None:
     message = read_every_way(Parser("minicpmv", "qwen3_coder"), f"r\\n</think>a\\{CALL}")
     assert strands(message) == ("r\n", "a\\", [("f", '{"s": "a\\\\nb"}')])

@@ -28,7 +28,7 @@ SWITCHES: dict[str, dict[str, str]] = {
     "apriel": {},
     "bielik": {"enable_thinking": TRUTH_OFF},
     "cohere_command3": {"reasoning": TRUTH_ON},
-    "cohere_command4": {"reasoning": TRUTH_ON},
+    "cohere_command4": {"reasoning": TRUTH_ON, "reasoning_effort": TRUTH_ON},
     "deepseek_r1": {},
     "deepseek_v3": {"thinking": TRUTH_OFF, "enable_thinking": TRUTH_OFF},
     "deepseek_v4": {"thinking": TRUTH_ON, "enable_thinking": TRUTH_ON},
@@ -81,6 +81,7 @@ SWITCHES: dict[str, dict[str, str]] = {
 
 # Words of a level, of budgets too: what the template makes of each, nothing else being said.
 WORDS: dict[str, tuple[str, dict[Any, bool]]] = {
+    "cohere_command4": ("reasoning_effort", {"none": False, "no_think": True, "high": True, None: False}),
     "deepseek_v4": ("reasoning_effort", {"none": False, "low": True, "high": True, "max": True, None: True}),
     "deepseek_v41": ("reasoning_effort", {"none": False, "low": True, "high": True, "max": True, None: True}),
     "hy_v3": (
@@ -95,6 +96,7 @@ WORDS: dict[str, tuple[str, dict[Any, bool]]] = {
 
 # Several variables at once: what is on wins; a word of the level wins over both.
 TOGETHER: list[tuple[str, dict[str, Any], bool]] = [
+    ("cohere_command4", {"reasoning": True, "reasoning_effort": "none"}, False),
     ("deepseek_v3", {"thinking": True, "enable_thinking": False}, True),
     ("deepseek_v3", {"thinking": None, "enable_thinking": True}, True),
     ("deepseek_v3", {"thinking": False, "enable_thinking": None}, False),

@@ -59,7 +59,7 @@ REASONING_4 = Reasoning(
     reopens=True,
     tools_inside="end",
     ends_at=("<|START_ACTION|>",),
-    switch=Switch(("reasoning",), default=True),
+    switch=Switch(("reasoning", "reasoning_effort"), default=True, off_words=("none",)),
     turns=TURNS,
     dropped=ENDS,
     empty_when_off="<|START_THINKING|><|END_THINKING|>",
