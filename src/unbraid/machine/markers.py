@@ -46,6 +46,14 @@ class Scanner:
             return False
         return ended or marker not in self.ambiguous or found.end() < len(found.string)
 
+    def standing(self, found: re.Match[str], ended: bool) -> str | None:
+        """The marker that a match is, or, where the output ends in a longer one, the one that begins that."""
+        if self.whole(found, ended):
+            return found.group()
+        if not ended or not self.ambiguous:
+            return None
+        return max(filter(found.group().startswith, self.ambiguous), key=len, default=None)
+
     def decided(self, text: str) -> int | None:
         """How much of ``text`` is no marker and begins none; None when a whole marker stands in it."""
         found = self.search(text)

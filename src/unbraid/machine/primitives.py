@@ -94,15 +94,16 @@ class Primitives(Machine):
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
             verdict: bool | None = None
-            if found is not None and scan.whole(found, self.eof):
-                verdict = counts(found.group(), stop)
+            marker = scan.standing(found, self.eof) if found is not None else None
+            if marker is not None:
+                verdict = counts(marker, stop)
             if verdict is False:
                 at = stop + 1
                 continue
             pieces.append(self.buf[self.i : stop])
             self.i = stop
-            if verdict and found is not None:
-                return "".join(pieces), found.group()
+            if verdict and marker is not None:
+                return "".join(pieces), marker
             if self.eof:
                 return "".join(pieces), None
             yield

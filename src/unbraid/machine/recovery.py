@@ -77,10 +77,9 @@ class Recovery(Reader):
                     break
                 yield
                 continue
-            marker = found.group()
-            whole = self.setup.recover.whole(found, self.eof)
-            counts = self.is_marker(marker, self.i) if whole else None
-            if counts:
+            marker = self.setup.recover.standing(found, self.eof)
+            counts = self.is_marker(marker, self.i) if marker is not None else None
+            if counts and marker is not None:
                 if marker in self.closers():
                     self.take(len(marker), "markup")
                 break

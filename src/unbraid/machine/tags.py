@@ -99,9 +99,9 @@ class TagMachine(AnswerMachine, Aside):
                 yield
                 at = self.i
                 continue
-            marker = found.group()
+            marker = scan.standing(found, self.eof)
             verdict: bool | None = False
-            if scan.whole(found, self.eof):
+            if marker is not None:
                 verdict = self.accepts(marker, strand)
                 if verdict:
                     return marker
@@ -111,7 +111,7 @@ class TagMachine(AnswerMachine, Aside):
                 self.text_lane(scan, strand)
                 yield
                 at = self.i
-            elif self.eof and marker not in scan.markers and self.buf.startswith(self.setup.stems, self.i):
+            elif self.eof and marker is None and self.buf.startswith(self.setup.stems, self.i):
                 self.cut_marker()
                 return None
             else:
