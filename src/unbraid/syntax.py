@@ -564,7 +564,7 @@ def invoke(
         close=lit(f"</{prefix}parameter>"),
         gap=gap,
         key_chars=r"[^\"'<>\n]" if any_quote else r"[^\"<>\n]",
-        early=(*(f"\n{one}" for one in opener.spellings), f"\n{close.text}", close.text),
+        early=(*(f"{gap}{one}" for one in opener.spellings), f"\n{close.text}", close.text),
         empty=empty,
         wrappers=wrappers,
     )

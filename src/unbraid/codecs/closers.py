@@ -133,6 +133,12 @@ def _pair(part: Pairs, first: str) -> re.Pattern[str]:
     return re.compile(f"([{WHITE}]*)" + "".join(f"({group})" for group in (*groups, pad, f"[^{first}]*")))
 
 
+def _early(part: Pairs) -> tuple[str, ...]:
+    """The early closers, each behind the gap too, which is no part of a value then."""
+    behind_gap = (f"{part.gap}{one}" for one in part.early if part.gap and one[0] not in WHITE)
+    return tuple(dict.fromkeys((*behind_gap, *part.early)))
+
+
 @lru_cache(maxsize=256)
 def closers(
     part: Pairs, rest: tuple[Part, ...], openers: tuple[str, ...], dropped: tuple[str, ...]
@@ -147,7 +153,7 @@ def closers(
     own = [f"{part.pad}{one}" for one in part.close.spellings if part.pad] + [*part.close.spellings]
     follow = dict.fromkeys(own, (*part.open.spellings, *behind, *openers))
     key_openers = set()
-    for early in part.early:
+    for early in _early(part):
         bare = early.lstrip(WHITE)
         if bare in part.open.spellings:
             key_openers.add(early)

@@ -12,6 +12,7 @@ from unbraid.syntax import (
     Ws,
     any_space,
     lit,
+    optional,
     token,
 )
 
@@ -54,11 +55,11 @@ TOOLS_V3 = Tools(
             SEPARATOR,
             Name(),
             Ws("\n"),
-            lit("```json"),
+            optional("```json", "```"),
             Ws("\n"),
             Json(),
             Ws("\n"),
-            lit("```"),
+            optional("```"),
             END,
         )
     ),

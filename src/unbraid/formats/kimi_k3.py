@@ -77,7 +77,7 @@ TOOLS = Tools(
                             ),
                             close=lit("<|close|>argument<|sep|>"),
                             key_chars=r"[^\"\n]",
-                            early=("<|close|>call<|sep|>",),
+                            early=('<|open|>argument key="', "<|close|>call<|sep|>"),
                             entities=ATTRIBUTE,
                         ),
                         CLOSE,

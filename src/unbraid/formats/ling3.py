@@ -32,6 +32,7 @@ TOOLS = Tools(
                 close=lit("</arg_value>"),
                 early=(
                     "<arg_key>",
+                    "\n</tool_call>",
                     "</tool_call>",
                 ),
             ),

@@ -30,6 +30,7 @@ TOOLS = Tools(
                 middle=(lit('">', "'>"),),
                 close=lit("</param>", "</param>Ċ"),
                 key_chars=r"[^<>\n\"']",
+                early=('<param name="', "<param name='", "</function>"),
                 wrappers=("arguments", "properties"),
                 xml=Xml(),
                 declared=True,

@@ -241,7 +241,7 @@ class CallMachine(Recovery):
         while True:
             marker = yield from (
                 self.noise("content" if outcome == "refused" else "noise")
-                if tools.section.noise
+                if tools.section.noise or outcome == "refused"
                 else self.next_marker()
             )
             if marker is None:
@@ -327,7 +327,7 @@ class CallMachine(Recovery):
             kind = fate(why)
             if held is not None:
                 held[before:] = [(kind, refuted)]
-            elif self.setup.tools.section and self.setup.tools.section.noise:
+            elif kind == "refused" or (self.setup.tools.section and self.setup.tools.section.noise):
                 self.settle(kind, refuted)
             else:
                 self.give_back(refuted)

@@ -163,10 +163,9 @@ class Recovery(Reader):
         raise Broken("broken_call", part.text)
 
     def no_arguments(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
-        """A named call may end in front of its arguments: it has none."""
-        arguments = next((n for n, one in enumerate(rest) if isinstance(one, Json)), len(rest))
-        closers = [(n, one) for n, one in enumerate(rest) if n > arguments and isinstance(one, Lit)]
-        for n, closer in closers if self.call.name else []:
+        """A named call may end in front of its arguments, with its last marker: it has none."""
+        closers = [(n, one) for n, one in enumerate(rest) if isinstance(one, Lit)][-1:]
+        for n, closer in closers if self.call.name and any(isinstance(one, Json) for one in rest) else []:
             if (yield from self.literal(closer.spellings)) is not None:
                 self.note("missing_marker", self.at(), self.at(), part.text)
                 self.announce(self.call.name)
