@@ -24,6 +24,7 @@ from unbraid.syntax import (
     GemmaObject,
     Given,
     Id,
+    IdMember,
     Joint,
     Json,
     Lit,
@@ -277,7 +278,17 @@ def _part(field: str, part: Part) -> None:
         if part.name and not re.fullmatch(r"[^{}]*\{name\}(?::\{index\})?", str(part.pattern)):
             _refuse(f"{field}.pattern", "PREFIX{name}:{index}, or name=False with a pattern", part.pattern)
         _pattern(f"{field}.pattern", "" if part.name else part.pattern)
+        if part.made and not _makes(part):
+            _refuse(f"{field}.made", "a text of the pattern's shape, with {index}", part.made)
+    elif isinstance(part, Envelope) and part.id is not None:
+        if not isinstance(part.id, IdMember):
+            _refuse(f"{field}.id", "an IdMember", part.id)
+        if not isinstance(part.id.id, Id) or part.id.id.name or not part.id.id.made:
+            _refuse(f"{field}.id.id", "an Id with name=False and made", part.id.id)
+        _part(f"{field}.id.id", part.id.id)
     elif isinstance(part, Envelopes):
+        if isinstance(part.item, Envelope):
+            _part(f"{field}.item", part.item)
         brackets = (part.open.strip(), part.between.strip(), part.close.strip())
         if brackets not in (("[", ",", "]"), ("", "", "")):
             _refuse(field, "a row of objects in brackets with commas, or without either", brackets)
@@ -295,6 +306,13 @@ def _part(field: str, part: Part) -> None:
                 _refuse(f"{field}.{name}", "a text", getattr(part, name))
     elif isinstance(part, PythonCalls):
         _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
+
+
+def _makes(part: Id) -> bool:
+    try:
+        return all(re.fullmatch(part.pattern, part.made.format(index=n)) for n in (0, 1, 100))
+    except (IndexError, KeyError, TypeError, ValueError):
+        return False
 
 
 def _has_word(tag: TypeTag, kind: str) -> bool:

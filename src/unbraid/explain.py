@@ -23,7 +23,7 @@ from unbraid.formats import (
     tool_format,
     tool_names,
 )
-from unbraid.machine.setup import answer_of, call_openers, flat, literals
+from unbraid.machine.setup import answer_of, call_openers, flat, literals, written_parts
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
     ANY,
@@ -284,7 +284,7 @@ def _tools_data(half: Tools | Joint) -> dict[str, Any]:
     if half.section:
         markers = [_marker(half.section.open, "opens the calls"), *markers,
                    _marker(half.section.close, "closes the calls")]  # fmt: skip
-    written = [part for part in half.call.parts if isinstance(part, Id)]
+    written = _written_id(half)
     return {
         "names": names_of("tools", half),
         "sglang": sglang_names_of("tools", half),
@@ -295,7 +295,7 @@ def _tools_data(half: Tools | Joint) -> dict[str, Any]:
             *_answer_markers(half),
             *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
         ],
-        "ids": f"written by the model: {written[0].pattern}" if written else half.ids,
+        "ids": f"written by the model: {written.pattern}" if written else half.ids,
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
         "atomic": half.call.atomic,
@@ -369,10 +369,23 @@ def _framing(space: Space) -> list[str]:
     return [f"[ {_text(space.text)} ]"] if space.text else []
 
 
+def _written_id(half: Tools) -> Id | None:
+    """The id that a call is written with."""
+    for part in written_parts(half.call.parts):
+        item = part.item if isinstance(part, Envelopes) else part
+        if isinstance(item, Id):
+            return item
+        if isinstance(item, Envelope) and item.id is not None:
+            return item.id.id
+    return None
+
+
 def _envelope(part: Envelope) -> str:
-    name, arguments = (_lit(Lit(keys)) for keys in (part.name, part.arguments))
-    name = f'{_text(part.id)} , ":" , NUMBER , "," , {name}' if part.id else name
-    return f'"{{" , {name} , ":" , NAME , "," , {arguments} , ":" , OBJECT , "}}"'
+    members = [f'{_lit(Lit(part.name))} , ":" , NAME', f'{_lit(Lit(part.arguments))} , ":" , OBJECT']
+    if part.id is not None:
+        place = len(members) if part.id.last else 0
+        members.insert(place, f'{_text(part.id.key)} , ":" , {_part(part.id.id)}')
+    return " , ".join(('"{"', ' , "," , '.join(members), '"}"'))
 
 
 def _part(part: Part) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "GemmaObject",
     "Given",
     "Id",
+    "IdMember",
     "Joint",
     "Json",
     "Lit",
@@ -199,6 +200,20 @@ class Id:
 
 
 @dataclass(frozen=True)
+class IdMember:
+    """The member of a call's object that holds the call's id, a string.
+
+    ``key`` is its key, ``id`` its text, by a pattern and with ``made``. It is written in front
+    of the other members, or behind them where ``last``. An id behind the arguments is read but names
+    no call: the call is given out with its own id by then.
+    """
+
+    key: str
+    id: Id
+    last: bool = False
+
+
+@dataclass(frozen=True)
 class Json:
     """Arguments as one JSON object, passed on byte for byte but for two repairs."""
 
@@ -209,15 +224,14 @@ class Envelope:
 
     ``name`` and ``arguments`` list the accepted keys, the written one first;
     ``extra`` are keys that are read over. ``both``: an object without arguments
-    is no call. ``id``: the key of the call's id, written first: the number of the call, counted on
-    from the history.
+    is no call. ``id`` is the member that holds the call's id, where models write one.
     """
 
     name: tuple[str, ...] = ("name",)
     arguments: tuple[str, ...] = ("arguments", "parameters")
     extra: tuple[str, ...] = ("type", "id")
     both: bool = False
-    id: str = ""
+    id: IdMember | None = None
 
 
 @dataclass(frozen=True)

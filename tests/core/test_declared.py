@@ -9,7 +9,22 @@ import pytest
 from unbraid import InvalidRequest
 from unbraid.declared import check_declaration
 from unbraid.formats import reasoning_format, reasoning_names, registry, tool_format, tool_names
-from unbraid.syntax import Calls, Id, Json, Lit, Name, Reasoning, Section, Tools, Variants, Ws, lit
+from unbraid.syntax import (
+    Calls,
+    Envelope,
+    Envelopes,
+    Id,
+    IdMember,
+    Json,
+    Lit,
+    Name,
+    Reasoning,
+    Section,
+    Tools,
+    Variants,
+    Ws,
+    lit,
+)
 
 GOOD = (lit("<c>"), Name(), Ws(" "), Json(), lit("</c>"))
 
@@ -43,6 +58,16 @@ WRONG = [
     (tools(lit("<c>"), Name(), lit("end"), Json()), "Tools.call.parts[2]"),
     (tools(lit("<c>"), Name("(["), Json()), "Tools.call.parts[1].chars"),
     (tools(lit("<c>"), Id("{name}#{index}"), Json()), "Tools.call.parts[1].pattern"),
+    (
+        tools(lit("<c>"), Name(), Id("[a-z]{3}", name=False, made="{index}"), Json()),
+        "Tools.call.parts[2].made",
+    ),
+    (tools(lit("<c>"), Envelope(id="id")), "Tools.call.parts[1].id"),  # type: ignore[arg-type]
+    (tools(lit("<c>"), Envelope(id=IdMember("id", Id("x", name=False)))), "Tools.call.parts[1].id.id"),
+    (
+        tools(lit("<c>"), Envelopes(Envelope(id=IdMember("id", Id("x", name=False, made="{n}"))))),
+        "Tools.call.parts[1].item.id.id.made",
+    ),
     (tools(section=Section("<a>", "</a>")), "Tools.section.open"),  # type: ignore[arg-type]
     (tools(before="\n"), "Tools.before"),
     (tools(dropped="</s>"), "Tools.dropped"),

@@ -118,6 +118,29 @@ def test_mistral_3_the_models_own_id() -> None:
     assert [call.id for call in message.tool_calls] == ["abcDEF123"]
 
 
+@pytest.mark.parametrize("name", ["mistral", "mistral_v3", "mistral_nemo", "mistral_small32"])
+def test_mistral_an_id_in_an_object_counts_in_front_of_the_arguments(name: str) -> None:
+    parser = Parser(None, name, spans=True, make_id=lambda: "own")
+    text = (
+        '[TOOL_CALLS][{"id": "abcDEF123", "name": "f", "arguments": {}}, {"id": "7", "name": "f", '
+        '"arguments": {}}, {"name": "f", "arguments": {}, "id": "abcDEF124"}]'
+    )
+    message = parser.parse(text)
+    assert [call.id for call in message.tool_calls] == ["abcDEF123", "own", "own"]
+    spans = [span for span in message.spans or () if span.kind == "id"]
+    assert [text[one.start : one.end] for one in spans] == ['"abcDEF123"', '"7"', '"abcDEF124"']
+    assert [one.index for one in spans] == [0, 1, 2]
+
+
+def test_cohere_an_id_is_a_number() -> None:
+    parser = Parser(None, "cohere_command3", make_id=lambda: "own")
+    items = (
+        '{"tool_call_id": "12", "tool_name": "f", "parameters": {}}, {"tool_call_id": "x", "tool_name": "f"}'
+    )
+    message = parser.parse(f"<|START_ACTION|>[{items}]<|END_ACTION|>")
+    assert [call.id for call in message.tool_calls] == ["12", "own"]
+
+
 HEADERS = [
     "<|channel|>commentary to=functions.f <|constrain|>json<|message|>",
     "<|channel|>commentary to=functions.f<|constrain|>json<|message|>",

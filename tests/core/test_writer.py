@@ -252,6 +252,16 @@ WRITTEN: list[tuple[Names, str, Message, str]] = [
      '<|channel>thought\nr\n<channel|><|tool_call>call:f{s:<|"|>x<|"|>,n:3}<tool_call|>'),
     (("mistral", "mistral"), "absent", Message("r", "c", TWO),
      '[THINK]r[/THINK]c[TOOL_CALLS]f[ARGS]{"s": "x", "n": 3}[TOOL_CALLS]f[ARGS]{}'),
+    ((None, "mistral_v3"), "absent", Message(None, "c", [*TWO, call("{}", identity="abcDEF123")]),
+     'c[TOOL_CALLS] [{"name": "f", "arguments": {"s": "x", "n": 3}, "id": "000000002"}, '
+     '{"name": "f", "arguments": {}, "id": "000000003"}, {"name": "f", "arguments": {}, "id": "abcDEF123"}]'),
+    ((None, "mistral_nemo"), "absent", Message(None, None, TWO[1:]),
+     '[TOOL_CALLS][{"name": "f", "arguments": {}, "id": "000000002"}]'),
+    ((None, "mistral_small32"), "absent", Message(None, None, [*TWO[1:], call("{}", identity="abcDEF123")]),
+     "[TOOL_CALLS]f[CALL_ID]000000002[ARGS]{}[TOOL_CALLS]f[CALL_ID]abcDEF123[ARGS]{}"),
+    ((None, "cohere_command3"), "absent", Message(None, None, [call("{}"), call("{}", identity="7")]),
+     '<|START_ACTION|>[\n    {"tool_call_id": "2", "tool_name": "f", "parameters": {}},\n'
+     '    {"tool_call_id": "7", "tool_name": "f", "parameters": {}}\n]<|END_ACTION|>'),
     ((None, "llama3_json"), "absent", Message(None, None, TWO),
      '{"name": "f", "parameters": {"s": "x", "n": 3}}; {"name": "f", "parameters": {}}'),
     ((None, "pythonic"), "absent", Message(None, None, TWO), "[f(s='x', n=3), f()]"),

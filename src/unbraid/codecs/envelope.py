@@ -10,7 +10,7 @@ from typing import Any
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
 from unbraid.machine.core import Broken, Cut, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, Lit, Named
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, IdMember, Lit, Named
 
 __all__ = ["read_envelopes", "read_named", "read_tagged"]
 
@@ -142,8 +142,8 @@ def read_members(m: Reader, part: Envelope, *, seen_arguments: bool, first: bool
         elif key in part.arguments and not seen_arguments:
             seen_arguments = True
             yield from read_arguments(m)
-        elif key == part.id and not m.call.announced:
-            yield from read_id_value(m)
+        elif part.id is not None and key == part.id.key:
+            yield from read_id_value(m, part.id)
         elif m.call.announced or key in (*part.extra, *part.name, *part.arguments):
             yield from skip_value(m)
         else:
@@ -226,12 +226,14 @@ def read_name_value(m: Reader) -> Run:
     m.call.name = name
 
 
-def read_id_value(m: Reader) -> Run:
-    """Read the id's string; another value is read over."""
-    if (yield from m.peek()) == '"':
-        m.call.id = yield from read_string(m, "id", MAX_NAME)
-    else:
+def read_id_value(m: Reader, part: IdMember) -> Run:
+    """Read the id's string, the call's id if it comes in time; another value is read over."""
+    if (yield from m.peek()) != '"':
         yield from skip_value(m)
+        return
+    text = yield from read_string(m, "id", None if m.call.announced else MAX_NAME)
+    if not m.call.announced and re.fullmatch(part.id.pattern, text):
+        m.call.id = text
 
 
 def read_arguments(m: Reader) -> Run:

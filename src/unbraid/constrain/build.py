@@ -466,19 +466,15 @@ class _Call:
         name = json.dumps(self.trimmed_name(), ensure_ascii=False)
         if isinstance(part, Named):
             return seq(Text("{" + name + ":"), GAP, self.json(), Text("}"))
-        key, value = json.dumps(part.name[0]), name
-        number = [Text("{" + json.dumps(part.id) + ":"), GAP, Regex('"[0-9]{1,4}"'), Text(","), GAP]
-        number.append(Text(key + ":"))
-        return seq(
-            *(number if part.id else [Text("{" + key + ":")]),
-            GAP,
-            Text(value + ","),
-            GAP,
-            Text(json.dumps(part.arguments[0]) + ":"),
-            GAP,
-            self.json(),
-            Text("}"),
-        )
+        members: list[tuple[str, Node]] = [(part.name[0], Text(name)), (part.arguments[0], self.json())]
+        if part.id is not None:
+            member = (part.id.key, Regex(f'"(?:{part.id.id.pattern})"'))
+            members.insert(len(members) if part.id.last else 0, member)
+        nodes: list[Node] = []
+        for n, (key, value) in enumerate(members):
+            nodes += [Text(","), GAP] if n else []
+            nodes += [Text(("" if n else "{") + json.dumps(key) + ":"), GAP, value]
+        return seq(*nodes, Text("}"))
 
 
 def _run_on(before: Part, behind: Part) -> bool:

@@ -1,6 +1,19 @@
 """Cohere Command A and its successors: thinking, answer and calls each between markers; citations."""
 
-from unbraid.syntax import Answer, Calls, Cite, Envelope, Envelopes, Reasoning, Switch, Tools, Ws, token
+from unbraid.syntax import (
+    Answer,
+    Calls,
+    Cite,
+    Envelope,
+    Envelopes,
+    Id,
+    IdMember,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    token,
+)
 
 CITE = Cite("<co>", "</co:", ">")
 TURNS = ("<|CHATBOT_TOKEN|>", "<|USER_TOKEN|>", "<|SYSTEM_TOKEN|>")
@@ -10,7 +23,12 @@ CALL = Calls(
         token("<|START_ACTION|>"),
         Ws(),
         Envelopes(
-            Envelope(name=("tool_name",), arguments=("parameters",), extra=(), id="tool_call_id"),
+            Envelope(
+                name=("tool_name",),
+                arguments=("parameters",),
+                extra=(),
+                id=IdMember("tool_call_id", Id("[0-9]{1,4}", name=False, made="{index}")),
+            ),
             open="[\n    ",
             between=",\n    ",
             close="\n]",

@@ -166,11 +166,7 @@ class _CallWriter:
         """The id, which holds the name: the call's own where it has the pattern, else a counted one."""
         call = self.call
         if not part.name:
-            if re.fullmatch(part.pattern, call.id):
-                return call.id
-            if not part.made:
-                raise fail(f"{self.path}.id", f"the id is no {part.pattern}")
-            return part.made.format(index=self.history_calls + self.index)
+            return self.own_id(part, call, 0)
         check_name(call.name, NAME_CHARS, f"{self.path}.name")
         prefix, _, suffix = part.pattern.partition("{name}")
         own = re.escape(prefix + call.name) + re.escape(suffix).replace(r"\{index\}", "[0-9]+")
@@ -179,6 +175,14 @@ class _CallWriter:
         else:
             text = part.pattern.format(name=call.name, index=self.history_calls + self.index)
         return check_name(text, NAME_CHARS, f"{self.path}.name")
+
+    def own_id(self, part: Id, call: ToolCall, n: int) -> str:
+        """The id of the ``n``-th call here: its own where it has the pattern, else a counted one."""
+        if re.fullmatch(part.pattern, call.id):
+            return call.id
+        if not part.made:
+            raise fail(f"tool_calls[{self.index + n}].id", f"the id is no {part.pattern}")
+        return part.made.format(index=self.history_calls + self.index + n)
 
     def envelope(self, part: Envelope | Named, call: ToolCall, n: int) -> str:
         """One JSON envelope."""
@@ -191,9 +195,11 @@ class _CallWriter:
         arguments = check_object(call.arguments, f"{path}.arguments", repeated=True)
         if isinstance(part, Named):
             return f"{{{name}: {arguments}}}"
-        number = call.id if re.fullmatch("[0-9]+", call.id) else str(self.history_calls + self.index + n)
-        first = f'"{part.id}": "{number}", ' if part.id else ""
-        return f'{{{first}"{part.name[0]}": {name}, "{part.arguments[0]}": {arguments}}}'
+        written = [f'"{part.name[0]}": {name}', f'"{part.arguments[0]}": {arguments}']
+        if part.id is not None:
+            place = len(written) if part.id.last else 0
+            written.insert(place, f'"{part.id.key}": "{self.own_id(part.id.id, call, n)}"')
+        return f"{{{', '.join(written)}}}"
 
     def python(self, call: ToolCall, n: int) -> str:
         """One call in Python's spelling."""
