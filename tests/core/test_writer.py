@@ -249,7 +249,7 @@ WRITTEN: list[tuple[Names, str, Message, str]] = [
      "<|tool_call_end|><|tool_call_begin|>functions.f:7<|tool_call_argument_begin|>{}<|tool_call_end|>"
      "<|tool_calls_section_end|>"),
     (("gemma4", "gemma4"), "absent", Message("r", None, TWO[:1]),
-     '<|channel>thought\nr\n<channel|><|tool_call>call:f{s:<|"|>x<|"|>,n:3}<tool_call|>'),
+     '<|channel>thought\nr\n<channel|><|tool_call>call:f{n:3,s:<|"|>x<|"|>}<tool_call|>'),
     (("mistral", "mistral"), "absent", Message("r", "c", TWO),
      '[THINK]r[/THINK]c[TOOL_CALLS]f[ARGS]{"s": "x", "n": 3}[TOOL_CALLS]f[ARGS]{}'),
     ((None, "mistral_v3"), "absent", Message(None, "c", [*TWO, call("{}", identity="abcDEF123")]),
