@@ -32,7 +32,7 @@ if "transformers" not in sys.modules:
 import torch
 import xgrammar
 
-from tests.conformance_tags.tags import ANSWER, CHOICES, TOOLS, Tag, tags, vocabulary
+from tests.conformance_tags.tags import ANSWER, CHOICES, NOTE, TOOLS, Tag, tags, vocabulary
 from tests.constrain.cases import halves
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import Channels, Reasoning
@@ -93,7 +93,7 @@ def renderings(tag: Tag) -> list[tuple[str, Message]]:
     arguments = json.dumps({"city": "Bærum", "days": 3, "unit": "f", "place": {"x": 1.5}}, ensure_ascii=False)
     calls = [ToolCall("functions.weather:0", "weather", arguments)]
     _, half = halves(tag.reasoning, tag.tool)
-    if tag.choice in ("required", "auto", "schema") and not isinstance(half, Channels):
+    if tag.choice in ("required", "auto", "schema") and half.calls_per_turn != 1:
         calls.append(ToolCall("functions.ping:1", "ping", "{}"))
     tools = TOOLS[tag.strict]
     state = WRITER_STATES[tag.state]
@@ -102,8 +102,28 @@ def renderings(tag: Tag) -> list[tuple[str, Message]]:
     if tag.choice == "schema" and not isinstance(half, Channels):
         prose = Message(reasoning=thought, content="ANSWER")
         text = write(tag.reasoning, tag.tool, prose, tools=tools, thinking=state)
-        found.append((text.replace("ANSWER", json.dumps({"ok": True})), prose))
+        found.append((text.replace("ANSWER", answer('a "b"\n')), prose))
     return found
+
+
+def answer(note: str) -> str:
+    """An answer by the response schema."""
+    return json.dumps({"ok": True, "note": note})
+
+
+def notes(tag: Tag, compiled: Any) -> list[str]:
+    """What is wrong with the bounded string of an answer: its length, and markers in it."""
+    half, _ = halves(tag.reasoning, tag.tool)
+    text, _ = renderings(tag)[1]
+    odd = ["x" * (NOTE + 1)]
+    if isinstance(half, Reasoning) and half.close.text not in tag.special:
+        odd.append(half.close.text)
+    wrong: list[str] = []
+    for note in odd:
+        ids = encode(text.replace(answer('a "b"\n'), answer(note)), tag.special)
+        if taken(compiled, ids)[0] == len(ids):
+            wrong.append(f"the answer may hold {note!r}")
+    return wrong
 
 
 def check(tag: Tag) -> list[str]:
@@ -120,6 +140,8 @@ def check(tag: Tag) -> list[str]:
             wrong.append(f"refused at {count} of {len(ids)}: {text!r}")
         if tag.state == "open" and isinstance(half, Reasoning):
             wrong += boundary(tag, compiled, text, message, half)
+    if tag.choice == "schema" and not isinstance(half, Channels):
+        wrong += notes(tag, compiled)
     if tag.choice in ("required", "named", "single"):
         for prose in ("", "Hello."):
             _, matcher = taken(compiled, encode(prose, tag.special))
@@ -133,7 +155,7 @@ def boundary(tag: Tag, compiled: Any, text: str, message: Message, half: Reasoni
     end = next(one for one in half.close.spellings if one in text)
     at = text.index(end) + len(end)
     wrong: list[str] = []
-    implicit = half.tools_inside == "end"
+    implicit = half.tools_inside in ("end", "stay")
     behind = encode(text[at:], tag.special)
     count, matcher = taken(compiled, behind)
     if (

@@ -25,9 +25,10 @@ TOOLS = {
     ]
     for strict in (True, False)
 }
+NOTE = 40
 ANSWER = {
     "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
+    "properties": {"ok": {"type": "boolean"}, "note": {"type": "string", "maxLength": NOTE}},
     "required": ["ok"],
     "additionalProperties": False,
 }

@@ -16,7 +16,7 @@ from unbraid.constrain import constrain
 from unbraid.formats import TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.message import Message
 from unbraid.newlines import recovered
-from unbraid.syntax import Channels, Reasoning, Tools
+from unbraid.syntax import Channels, Elements, Reasoning, Tools
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
@@ -50,6 +50,13 @@ ODD = {"duplicate_key"}
 BODIES = {
     one.text for half in map(tool_format, TOOL_PARSERS) if isinstance(half, Channels) for one in half.bodies
 }
+MARKS = {
+    part.mark
+    for half in map(tool_format, TOOL_PARSERS)
+    if isinstance(half, Tools)
+    for part in half.call.parts
+    if isinstance(part, Elements)
+}
 ANSWERS = {
     half.answer.close.text
     for half in map(tool_format, TOOL_PARSERS)
@@ -69,6 +76,10 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
     """What must hold of the message of an accepted text."""
     assert (message.reasoning or "").strip() == thinking.strip(), text
     odd = ODD | {"not_a_call"} if choice == "answer" else ODD
+    if any(mark in rest for mark in MARKS):
+        odd = odd | {
+            "stray_marker"
+        }  # a grammar can't tie the closing tag of an element of any name to its opener
     assert {one.code for one in message.diagnostics} <= odd, (message.diagnostics, text)
     for call in message.tool_calls:
         assert call.complete, text

@@ -35,6 +35,11 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "several": [("weather", CITY), ("ping", {}), ("weather", {"city": "a\nb", "days": 1})],
 }
+REQUESTS: tuple[dict[str, Any], ...] = (
+    {"tool_choice": "required"},
+    {"tool_choice": "auto"},
+    {"tool_choice": "required", "strict_level": "function"},
+)
 WRITER_STATES = {"open": "open", "output": "absent", "optional": "absent", "off": "closed"}
 
 
@@ -61,12 +66,10 @@ def test_written_messages_are_accepted(reasoning: str | None, tool: str, calls: 
     tokenizer = words.table if by == "tokens" else None
     for state in states(reasoning):
         text = rendered(reasoning, tool, state, calls)
-        for choice in ("required", "auto"):
-            found = constrain(
-                reasoning, tool, tools=TOOLS, tool_choice=choice, thinking=state, tokenizer=tokenizer
-            )
+        for options in REQUESTS:
+            found = constrain(reasoning, tool, tools=TOOLS, thinking=state, tokenizer=tokenizer, **options)
             assert found is not None
-            assert accepts(found.lark(), text, words), (state, choice, text)
+            assert accepts(found.lark(), text, words), (state, options, text)
 
 
 def answers_before_calls(tool: str) -> bool:

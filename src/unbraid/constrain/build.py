@@ -208,9 +208,10 @@ class _Builder:
         text = self.marked_text(closer)
         options = [self.bare_body()]
         if answer.written == "calls":
-            if demand.mode != "none" and demand.schema is None:
+            if demand.mode != "none":
                 call, rest = self.calls()
-                options.append(seq(opener, text, self.white, call, rest))
+                said = text if demand.schema is None else closer
+                options.append(seq(opener, said, self.white, call, rest))
         elif demand.schema is not None:
             options.append(seq(opener, self.white, self.answer(), self.white, closer, self.white))
         elif demand.mode != "required":

@@ -7,7 +7,7 @@ import re
 from typing import Any, Literal, Protocol
 
 from unbraid.constrain.patterns import char, negated, whole
-from unbraid.constrain.tree import Marker, Node, Regex, Run, Space, Text, alt, seq
+from unbraid.constrain.tree import Marker, Node, Regex, Run, Space, Text, alt, json_node, seq
 
 __all__ = ["AnswerText", "GemmaText", "JsonText", "Notation", "PythonText"]
 
@@ -97,7 +97,8 @@ class AnswerText:
         if pattern is not None:
             text = Regex(whole(pattern, self.forbidden), least, most, self.exclude)
             return seq(Text('"'), text, Text('"'))
-        return Regex(f'"{_counted(self.unit, least, most)}"', exclude=self.exclude)
+        text = Regex(f'"{_counted(self.unit, least, most)}"', exclude=self.exclude)
+        return text if least or most is not None else json_node({"type": "string"}, self.exclude, text)
 
     def literal(self, value: Any) -> Node | None:
         text = json.dumps(value, ensure_ascii=False)

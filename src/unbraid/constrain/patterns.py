@@ -11,12 +11,13 @@ import math
 import re
 import sys
 import warnings
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
 from unbraid.errors import Unsupported
 
-__all__ = ["FORMATS", "char", "negated", "whole", "widths"]
+__all__ = ["FORMATS", "char", "negated", "other_than", "whole", "widths", "without"]
 
 _MONTH_DAY = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -132,15 +133,35 @@ def _no_expression(pattern: str, problem: Exception) -> Unsupported:
     return Unsupported(f"the pattern {pattern!r} is no regular expression: {problem}")
 
 
+def other_than(words: Collection[str], chars: str, most: int) -> str:
+    """The expression of 1 to ``most`` characters of the negated class ``chars``, none of ``words``."""
+    firsts = sorted({word[0] for word in words if word})
+    others = chars[:-1] + "".join(char(ord(one)) for one in firsts) + "]"
+    options = [f"{others}{chars}{{0,{most - 1}}}"]
+    for first in firsts:
+        rests = [word[1:] for word in words if word.startswith(first)]
+        more = other_than(rests, chars, most - 1)
+        options.append(char(ord(first)) + (more if "" in rests else f"(?:{more})?"))
+    return "(?:" + "|".join(options) + ")"
+
+
 def whole(pattern: str, forbidden: str) -> str:
     """The expression of whole strings in which ``pattern`` is found, without the forbidden characters."""
+    return _Writer(pattern, forbidden).top(_parsed(pattern))
+
+
+def without(pattern: str, forbidden: str) -> str:
+    """``pattern`` without the forbidden characters."""
+    return _Writer(pattern, forbidden).sequence(_parsed(pattern))
+
+
+def _parsed(pattern: str) -> list[Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = list(_parser.parse(pattern))
+            return list(_parser.parse(pattern))
     except (re.error, OverflowError, RecursionError, ValueError) as problem:
         raise _no_expression(pattern, problem) from problem
-    return _Writer(pattern, forbidden).top(tree)
 
 
 class _Writer:

@@ -15,7 +15,8 @@ from unbraid.codecs.elements import holds_list, leaf_json
 from unbraid.codecs.pythonic import KEY, NAME
 from unbraid.constrain.conjunctions import declared, extra_schema, members, required_keys, whole_number
 from unbraid.constrain.notations import AnswerText, GemmaText, JsonText, Notation, PythonText
-from unbraid.constrain.patterns import negated, whole
+from unbraid.constrain.patterns import negated, other_than, whole
+from unbraid.constrain.possible import possible
 from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Seq, Space, Text, alt, maybe, seq
 from unbraid.constrain.typed import Typed
@@ -242,18 +243,25 @@ class _Pairs:
         found: list[tuple[str, Node]] = []
         for parts in expand(self.tool.parameters, schema):
             self.typed.refuse_words(parts, path)
-            branch = Branch(parts)
             listed = members(parts)
             if listed is not None:
                 for one in listed:
                     word = tag.word(json_kind(json.dumps(one)) or "string")
                     found += [(word, node) for node in self.listed(one, slot)]
                 continue
-            kinds = branch.kinds if branch.typed else ANY_KIND
-            if "number" in kinds:
-                kinds = tuple(kind for kind in kinds if kind != "integer")
-            found += [(tag.word(kind), self.of_kind(kind, parts, path)) for kind in kinds]
+            found += [(tag.word(kind), self.of_kind(kind, parts, path)) for kind in self.told(tag, parts)]
         return found
+
+    @staticmethod
+    def told(tag: TypeTag, parts: Conjunction) -> list[str]:
+        """The kinds of a branch's values; of numbers, integers only where they have a word of their own."""
+        branch = Branch(parts)
+        kinds = branch.kinds if branch.typed else ANY_KIND
+        if "number" not in kinds:
+            return list(kinds)
+        integers: Conjunction = (*parts, {"type": "integer"})
+        apart = tag.word("integer") != tag.word("number") and possible(integers, ("integer",), closed=True)
+        return [kind for kind in kinds if kind != "integer"] + ["integer"] * apart
 
     def of_kind(self, kind: str, parts: Conjunction, path: str) -> Node:
         """The values of one type: a string as raw text, all others as JSON."""
@@ -435,7 +443,7 @@ class _Element(_Pairs):
     def any_element(self) -> Node:
         """Any element, whatever is in it; the tags that end a call are none of its own."""
         mark = self.elements.mark
-        name = Regex(f"{ELEMENT_KEY}{{1,64}}", exclude=("invoke", "tool_call"))
+        name = Regex(other_than(("invoke", "tool_call"), ELEMENT_KEY, 64))
         inner = self.typed.shared(f"element{mark}", lambda: self.any_content(name))
         return seq(self.values.marker(mark + "<"), name, Text(">"), inner)
 

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from unbraid.constrain.notations import AnswerText
+from unbraid.constrain.patterns import without
 from unbraid.constrain.schemas import subschemas
 from unbraid.constrain.tree import (
     Alt,
@@ -21,6 +23,7 @@ from unbraid.constrain.tree import (
     Space,
     Text,
 )
+from unbraid.constrain.typed import Typed
 from unbraid.errors import Unsupported
 
 __all__ = ["to_structural_tag"]
@@ -28,6 +31,7 @@ __all__ = ["to_structural_tag"]
 Format = dict[str, Any]
 _BLANK = r"[ \t\r]{0,64}"
 _DEPTH = 3
+_STRINGS = frozenset(("minLength", "maxLength", "pattern", "format"))  # not held beside ``excludes``
 
 
 def to_structural_tag(grammar: Grammar) -> Format:
@@ -103,16 +107,18 @@ class _Emitter:
         return {"type": "repeat", "min": node.least, "max": node.most, "content": self.format(node.item)}
 
     def regex(self, node: Regex) -> Format:
-        if node.exclude:
-            raise Unsupported(f"xgrammar can't exclude texts from the pattern {node.pattern!r}")
+        """A pattern; in one that excludes texts their first characters don't stand at all."""
         if node.least or node.most is not None:
             raise Unsupported(f"xgrammar can't hold the pattern {node.pattern!r} together with a length")
-        return {"type": "regex", "pattern": node.pattern}
+        first = "".join(one[0] for one in node.exclude)
+        return {"type": "regex", "pattern": without(node.pattern, first) if first else node.pattern}
 
     def json(self, node: Json) -> Format:
         """JSON by a schema that xgrammar can hold."""
         schema = json.loads(node.schema)
         for one, path in subschemas(schema):
+            if node.exclude and not _STRINGS.isdisjoint(one):
+                return self.written_out(node, schema)
             bounded = "minLength" in one or "maxLength" in one
             for word in ("multipleOf", "pattern", "format"):
                 if word in one and (word == "multipleOf" or bounded):
@@ -125,6 +131,14 @@ class _Emitter:
             "max_whitespace_cnt": 1,
             **({"excludes": list(node.exclude)} if node.exclude else {}),
         }
+
+    def written_out(self, node: Json, schema: Any) -> Format:
+        """JSON whose strings have bounds that xgrammar doesn't hold beside excluded texts."""
+        if node.plain is not None:
+            return self.format(node.plain)
+        rules: dict[str, Node] = {}
+        root = Typed(AnswerText(node.exclude), rules, schema, None, "schema").value(schema, "")
+        return _Emitter(Grammar(root, rules)).format(root)
 
     def reference(self, node: Ref) -> Format:
         """A shared rule, written out: tags have no rules, so a recursive one nests only so deep."""
