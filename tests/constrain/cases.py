@@ -5,40 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support import channels, templates
+from tests.support.pairing import families
 from unbraid import Parser
 from unbraid.formats import reasoning_format, tool_format
-from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS
 from unbraid.machine.setup import literals
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Tools
 
-PARTNERS = {
-    "deepseek_v3": "deepseek_r1",
-    "deepseek_v31": "deepseek_v3",
-    "deepseek_v32": "deepseek_v3",
-    "dots": "qwen3",
-    "gemma4": "gemma4",
-    "glm45": "glm45",
-    "glm47": "glm47",
-    "hermes": "qwen3",
-    "hy_v3": "hy_v3",
-    "hy_v4": "hy_v4",
-    "iquest_q1": "iquest_q1",
-    "k2_horizon": "k2_horizon",
-    "k2_horizon_json": "k2_horizon_low",
-    "k2_horizon_xml_typed": "k2_horizon_medium",
-    "kimi_k2": "kimi_k2",
-    "ling3": "ling3",
-    "llama3_json": "granite",
-    "llama4_pythonic": None,
-    "mistral": "mistral",
-    "openai": "openai_gptoss",
-    "poolside_laguna_s": "poolside_laguna_s",
-    "poolside_v1": "poolside_v1",
-    "pythonic": None,
-    "qwen3_coder": "qwen3",
-}
-OWN = {name: name for name in REASONING_PARSERS}
-PAIRS = [({**OWN, **PARTNERS}.get(name), name) for name in sorted(TOOL_PARSERS)]
+PAIRS = [(reasoning, tools) for reasoning, tools in families() if tools is not None]
 STATES = ("open", "output", "optional", "off")
 
 WEATHER = {

@@ -118,9 +118,8 @@ def cases() -> list[Any]:
                         and not FUZZ
                     ):
                         continue
-                    found.append(
-                        pytest.param(reasoning, tool, choice, state, by, id=f"{tool}-{choice}-{state}-{by}")
-                    )
+                    name = f"{reasoning}+{tool}-{choice}-{state}-{by}"
+                    found.append(pytest.param(reasoning, tool, choice, state, by, id=name))
     return found
 
 

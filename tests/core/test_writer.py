@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import channels, templates
+from tests.support.hostile import pairs
 from tests.support.messages import Turn, any_text, hostile_turns, ordinary_turns
+from tests.support.pairing import Names, families
 from unbraid import Inexpressible, InvalidRequest, Message, Parser, ToolCall
 from unbraid.expressible import expressible
 from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
@@ -20,44 +22,15 @@ from unbraid.syntax import Channels, Envelope, Joint, Json, Reasoning, ResponseT
 from unbraid.writer import write
 from unbraid.writing.values import same_value
 
-Names = tuple["str | None", "str | None"]
-
-BOTH_HALVES: list[Names] = [
-    ("inkling", "inkling"),
-    ("muse", "muse"),
-    ("muse_glimmer", "muse_glimmer"),
-    ("openai_gptoss", "openai"),
-    ("solar_open", "solar_open"),
+ALONE: list[Names] = [
+    *((None, name) for name in TOOL_PARSERS if isinstance(tool_format(name), Joint)),
+    *((name, None) for name in REASONING_PARSERS if isinstance(reasoning_format(name), Joint)),
 ]
-CHANNELS: list[Names] = [
-    *(pair for one, other in BOTH_HALVES for pair in ((one, other), (one, None), (None, other))),
-    (None, "functionary_v32"),
-]
-OWN: list[Names] = [
-    ("beam", "beam"),
-    ("hf", "hf"),
-    ("deepseek_r1", "deepseek_v3"),
-    ("deepseek_v3", "deepseek_v31"),
-    ("deepseek_v3", "deepseek_v32"),
-    ("deepseek_v4", "deepseek_v4"),
-    ("deepseek_v41", "deepseek_v41"),
-    ("minimax_m2", "minimax_m2"),
-    ("qwen3", "dots"),
-    ("step3", "step3"),
-    ("gemma4", "gemma4"),
-    ("gigachat35", "gigachat35"),
-    ("glm45", "glm45"),
-    ("glm47", "glm47"),
-    ("granite", "hermes"),
-    ("kimi_k2", "kimi_k2"),
-    ("kimi_k3", "kimi_k3"),
-    ("mistral", "mistral"),
-    ("qwen3", "hermes"),
-    ("qwen3", "qwen3_coder"),
-    (None, "llama3_json"),
-    (None, "llama4_pythonic"),
-    (None, "pythonic"),
-    *CHANNELS,
+OWN: list[Names] = list(dict.fromkeys([*families(), *ALONE]))
+TAGS: list[Names] = [
+    (pair.reasoning, pair.tools)
+    for pair in pairs()
+    if not any(isinstance(half, Joint) for half in pair.halves)
 ]
 
 TOOLS = [
@@ -78,19 +51,6 @@ TOOLS = [
         },
     }
 ]
-
-
-def is_channels(name: str | None, kind: str) -> bool:
-    if name is None:
-        return False
-    return isinstance(reasoning_format(name) if kind == "reasoning" else tool_format(name), Joint)
-
-
-def tag_pairs() -> list[Names]:
-    """Every reasoning half with every tools half, each also alone."""
-    reasoning = [None, *(name for name in REASONING_PARSERS if not is_channels(name, "reasoning"))]
-    tools = [None, *(name for name in TOOL_PARSERS if not is_channels(name, "tools"))]
-    return [(one, other) for one in reasoning for other in tools if one or other]
 
 
 def call(arguments: str, name: str = "f", identity: str = "") -> ToolCall:
@@ -153,7 +113,7 @@ def test_families_read_what_they_write(names: Names, turn: Turn, thinking: str, 
 
 @settings(max_examples=300)
 @given(
-    names=st.sampled_from(tag_pairs()),
+    names=st.sampled_from(TAGS),
     turn=hostile_turns,
     thinking=st.sampled_from(["open", "absent", "closed"]),
     offered=st.sampled_from(["known", "unknown", "none"]),

@@ -18,8 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from unbraid import Parser, TokenTable
-from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
-from unbraid.formats.registry import INLINE_PARSERS, REASONING_ALIASES, TOOL_ALIASES
+from unbraid.formats import reasoning_format, tool_format
 from unbraid.syntax import (
     Channels,
     Choice,
@@ -45,6 +44,7 @@ from unbraid.syntax import (
 )
 
 from . import channels, templates
+from .pairing import REASONING, TOOLS, Names, families, foreign
 
 Half = Reasoning | Tools | Joint
 Piece = tuple[str, "list[int] | None"]
@@ -83,44 +83,11 @@ class Pair:
         return Parser(self.reasoning, self.tools, **options)
 
 
-def _distinct(names: Sequence[str], load: Any) -> list[str]:
-    """The names without those that only repeat another's declaration."""
-    seen: dict[int, str] = {}
-    for name in names:
-        seen.setdefault(id(load(name)), name)
-    return list(seen.values())
-
-
-# Thinking that is given out as content is another half's behind a filter: tests/core/test_inline.py.
-REASONING = _distinct(
-    sorted(
-        (name for name in reasoning_names() if name not in INLINE_PARSERS), key=REASONING_ALIASES.__contains__
-    ),
-    reasoning_format,
-)
-TOOLS = _distinct(sorted(tool_names(), key=TOOL_ALIASES.__contains__), tool_format)
-
-
-def _match(reasoning: Half, tools: Half) -> int:
-    """How well two halves fit: 0 not at all, more is better."""
-    if isinstance(reasoning, Joint) or isinstance(tools, Joint):
-        return 9 if reasoning is tools else 0
-    assert isinstance(reasoning, Reasoning)
-    assert isinstance(tools, Tools)
-    shared = set(reasoning.models) & set(tools.models)
-    openers = set(strings(tools)) & set(reasoning.ends_at)
-    return 1 + 2 * bool(openers) + 4 * bool(shared)
-
-
 @cache
 def pairs() -> list[Pair]:
-    """Every half alone, and every tools half with the two reasoning halves that fit it best."""
-    found = [Pair(name, None) for name in REASONING] + [Pair(None, name) for name in TOOLS]
-    for tools in TOOLS:
-        ranked = sorted(REASONING, key=lambda one: (-_match(reasoning_format(one), tool_format(tools)), one))
-        fits = [one for one in ranked if _match(reasoning_format(one), tool_format(tools))]
-        found += [Pair(one, tools) for one in fits[:2]]
-    return found
+    """Every half alone and in its families, and every tools half with a foreign one of thinking."""
+    alone: list[Names] = [*((name, None) for name in REASONING), *((None, name) for name in TOOLS)]
+    return [Pair(*names) for names in dict.fromkeys([*alone, *families(), *foreign()])]
 
 
 def examples(total: int) -> int:
@@ -663,14 +630,8 @@ def token_splits(tokens: Tokenised, seed: int) -> list[list[Piece]]:
 
 
 def matched_pairs() -> list[Pair]:
-    """Every tools half with a reasoning half of its own family, or of one that knows its opener."""
-    found: list[Pair] = []
-    for tools in TOOLS:
-        ranked = sorted(
-            ((_match(reasoning_format(one), tool_format(tools)), one) for one in REASONING), reverse=True
-        )
-        found += [Pair(one, tools) for score, one in ranked[:1] if score > 1]
-    return found
+    """The pairs of ``families`` that have both halves."""
+    return [Pair(*names) for names in families() if None not in names]
 
 
 def halves(pair: Pair) -> tuple[Any, Any]:
