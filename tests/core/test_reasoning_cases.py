@@ -265,9 +265,8 @@ def test_thinking_off_for_every_switch(name: str) -> None:
 def test_unknown_template_variables_change_nothing(name: str) -> None:
     plain = Parser(name)
     unknown = {"foo": False, "reasoning_effort": "none"}
-    odd = Parser(
-        name,
-        chat_template_kwargs={k: v for k, v in unknown.items() if k not in half_of(name).switch.variables},
-    )
+    half = half_of(name)
+    known = {*half.switch.variables, half.variants.variable if half.variants else ""}
+    odd = Parser(name, chat_template_kwargs={k: v for k, v in unknown.items() if k not in known})
     assert odd.thinking == plain.thinking
     assert odd.plan == plain.plan

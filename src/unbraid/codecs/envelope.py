@@ -82,10 +82,18 @@ def read_item(m: Reader, item: Envelope | Named, marked: bool) -> Generator[None
     return True
 
 
+def object_here(m: Reader) -> Run:
+    """Fail where no object begins; the output's end cuts the call."""
+    char = yield from m.peek()
+    if not char:
+        raise Cut
+    if char != "{":
+        m.fail("not_a_call", "{")
+
+
 def read_named(m: Reader, part: Named) -> Run:
     """Read an object whose only key is the function's name."""
-    if (yield from m.peek()) != "{":
-        m.fail("not_a_call", "{")
+    yield from object_here(m)
     m.take(1, "markup")
     if m.blank_here():
         yield from m.white_run(WHITE)
@@ -109,8 +117,7 @@ def read_named(m: Reader, part: Named) -> Run:
 
 def read_envelope(m: Reader, part: Envelope) -> Run:
     """Read one envelope; the call is announced when its name and its arguments are seen."""
-    if (yield from m.peek()) != "{":
-        m.fail("not_a_call", "{")
+    yield from object_here(m)
     seen_arguments = whole_head(m, part)
     if seen_arguments:
         yield from read_arguments(m)
