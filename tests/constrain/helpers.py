@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
@@ -12,6 +13,7 @@ from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 from unbraid.tokens import TokenTable
 
 ASCII = [ord(char) for char in "abcxyz XYZ0123456789 .,:;!?-_'\"\\/<>{}[]()|=&#\n\n\t"]
+CLOSERS = ('"', "'", "}", "]", ")", '<|"|>', "0", "\n")
 
 
 class Vocabulary:
@@ -53,12 +55,24 @@ def vocabulary(special: tuple[str, ...] = ()) -> Vocabulary:
     return Vocabulary(special)
 
 
-def matcher(lark: str, words: Vocabulary) -> LLMatcher:
-    """A matcher of a valid grammar."""
+@lru_cache(maxsize=64)
+def encoded(words: Vocabulary, texts: tuple[str, ...]) -> list[list[int]]:
+    """The ids of each text."""
+    return [words.encode(one) for one in texts]
+
+
+@lru_cache(maxsize=8)
+def compiled(lark: str, words: Vocabulary) -> LLMatcher:
+    """A matcher of a valid grammar that has read nothing."""
     grammar = LLMatcher.grammar_from_lark(lark)
     problem = LLMatcher.validate_grammar(grammar, words.ll)
     assert not problem, f"{problem}\n{lark}"
     return LLMatcher(words.ll, grammar)
+
+
+def matcher(lark: str, words: Vocabulary) -> LLMatcher:
+    """A matcher of one's own."""
+    return compiled(lark, words).deep_copy()
 
 
 def accepts(lark: str, text: str | Sequence[int], words: Vocabulary | None = None) -> bool:
@@ -93,8 +107,8 @@ def walk(
     rng = random.Random(seed)
     finish_after = rng.choice((40, 120, 300))
     match = matcher(lark, words)
-    pieces = [words.encode(one) for one in fragments]
-    closers = [words.encode(one) for one in ('"', "'", "}", "]", ")", '<|"|>', "0", "\n")]
+    pieces = encoded(words, tuple(fragments))
+    closers = encoded(words, CLOSERS)
     out: list[int] = []
     for step in range(limit):
         finishing = step > finish_after
@@ -108,10 +122,11 @@ def walk(
             out += chosen[:taken]
             if taken:
                 continue
-        allowed = [one for one, value in enumerate(match.compute_logit_bias()) if value and one != words.eos]
+        allowed = list(compress(range(words.eos), match.compute_logit_bias()))
         if not allowed:
             return out if match.is_accepting() else None
-        plain = [one for one in ASCII if one < 256 and one in set(allowed)]
+        possible = set(allowed)
+        plain = [one for one in ASCII if one in possible]
         special = [one for one in allowed if one > 255]
         if special and rng.random() < (0.5 if finishing else 0.1):
             chosen_id = rng.choice(special)

@@ -7,8 +7,8 @@ import json
 import os
 from typing import Any
 
-import jsonschema
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
 from tests.constrain.helpers import vocabulary, walk
@@ -46,6 +46,7 @@ SCHEMAS = {
     "weather_now": {"type": "object"},
     "ping": {"type": "object", "maxProperties": 0},
 }
+VALID = {name: Draft202012Validator(schema) for name, schema in {**SCHEMAS, "": ANSWER}.items()}
 ODD = {"duplicate_key"}
 BODIES = {
     one.text for half in map(tool_format, TOOL_PARSERS) if isinstance(half, Channels) for one in half.bodies
@@ -85,13 +86,13 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
         assert call.complete, text
         arguments = json.loads(call.arguments)
         assert isinstance(arguments, dict), text
-        jsonschema.validate(arguments, SCHEMAS[call.name])
+        VALID[call.name].validate(arguments)
     count = len(message.tool_calls)
     messages = any(one in rest for one in BODIES | ANSWERS)
     if choice == "answer":
         assert count <= 16, text
         if not count:
-            jsonschema.validate(json.loads(message.content or ""), ANSWER)
+            VALID[""].validate(json.loads(message.content or ""))
         return
     if choice == "auto":
         assert count <= 16, text
