@@ -6,12 +6,13 @@ text. No Python number or container is ever made from the text: digits stay digi
 
 from __future__ import annotations
 
+import json
 import re
 from json.encoder import encode_basestring as _encode_basestring
 
 __all__ = ["DEPTH", "PYTHON_WORDS", "WHITE", "bare", "decode_entities", "encode_entities", "escape",
            "escape_surrogates", "integer_text", "json_kind", "number_text", "python_to_json",
-           "quote"]  # fmt: skip
+           "quote", "string_value"]  # fmt: skip
 
 PYTHON_WORDS = {"true": "True", "false": "False", "null": "None"}
 """JSON's words as Python writes them."""
@@ -103,6 +104,12 @@ def bare(text: str) -> str | None:
     if word is not None:
         return word
     return text if _JSON_NUMBER.fullmatch(text) else None
+
+
+def string_value(text: str) -> str | None:
+    """What a text holds that is one JSON string, else None."""
+    found = _JSON_STRING.fullmatch(text)
+    return json.loads(text) if found and found[1] and len(text) > 1 else None
 
 
 # ---------------------------------------------------------------- JSON

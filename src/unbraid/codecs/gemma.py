@@ -7,7 +7,7 @@ from collections.abc import Generator
 from functools import lru_cache
 
 from unbraid.codecs.json_text import nothing_here
-from unbraid.literals import escape
+from unbraid.literals import escape, string_value
 from unbraid.machine.core import Cut, Run
 from unbraid.machine.keys import Keys
 from unbraid.machine.lanes import UNSAFE, Lane
@@ -208,7 +208,12 @@ class GemmaReader:
         return value
 
     def bare_value(self, text: str, slot: Slot | None, end: int) -> str:
-        """The JSON text of a bare word that ends at ``buf[end]``."""
+        """The JSON text of a bare word that ends at ``buf[end]``; a JSON string stands for what it holds."""
+        string = string_value(text)
+        if string is not None:
+            start = end - len(text)
+            self.m.note("missing_marker", self.m.base + start, self.m.base + start, self.quote)
+            return self.quoted_value(string, slot, start, end)
         value, code = slot.coerce_bare(text) if slot else (bare(text) or quote(text), None)
         if code is not None:
             place = self.m.base + end

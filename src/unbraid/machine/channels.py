@@ -191,13 +191,9 @@ class ChannelMachine(CallMachine):
 
     def header_only(self, text: str, ended: str, prefix: str) -> None:
         """A header without a body: its words are markup, what is no header word is content."""
-        header = self.parsed(prefix + text)
-        if ended == "too long" or (header.rest and not text.endswith(header.rest)):
-            rest = text
-        else:
-            rest = header.rest
-        if not ended and any(one.startswith(rest) for one in self.frame.starts):
-            rest = ""
+        cut = 0 if ended else self.cut_length(text)
+        rest = self.parsed(prefix + text[: len(text) - cut]).rest
+        rest = text[max(0, len(text) - cut - len(rest)) :] if rest else ""
         self.mark("markup", len(text) - len(rest))
         if rest.strip():
             self.note("not_a_header", self.pos, self.pos + len(rest), self.frame.bodies[0])
@@ -205,6 +201,12 @@ class ChannelMachine(CallMachine):
             self.mark("content", len(rest))
         else:
             self.mark("markup", len(rest))
+
+    def cut_length(self, text: str) -> int:
+        """How much of a marker the output's end cut off behind a header's words."""
+        longest = max(map(len, self.frame.starts))
+        tails = (length for length in range(min(longest, len(text)), 0, -1))
+        return next((n for n in tails if any(one.startswith(text[-n:]) for one in self.frame.starts)), 0)
 
     def between(self) -> Run:
         """Behind a body: skip to the next message. Text there is in no strand."""

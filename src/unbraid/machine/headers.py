@@ -9,13 +9,18 @@ from unbraid.syntax import ANY, MAX_NAME, WHITE, Channels, Route
 
 __all__ = ["RECIPIENT", "Header", "parse_header", "plain_route", "route_of", "write_header", "written_route"]
 
-TYPE = re.compile(r"[A-Za-z0-9_.+/-]+")
+MAX_TYPE = 64
+TYPE = re.compile(rf"[A-Za-z0-9_.+/-]{{1,{MAX_TYPE}}}")
+WORD = re.compile(r"\S+")
 RECIPIENT = r"[^\s<>]"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a header says; ``body`` is the marker behind it, ``rest`` text in it that is no header word."""
+    """What a header says; ``body`` is the marker behind it, ``rest`` the text at its end that is no header.
+
+    A header has one content type: several words behind its last marker are text.
+    """
 
     channel: str | None = None
     recipient: str | None = None
@@ -30,31 +35,39 @@ def parse_header(channels: Channels, text: str, tools: frozenset[str], body: str
     kind: str | None = None
     named: str | None = None
     bare: str | None = None
-    rest: list[str] = []
+    loose: list[int] = []
+    rest = len(text)
     markers = [one.text for one in (channels.start, channels.channel, channels.constrain) if one]
     to = None if channels.to is None else channels.to.strip(WHITE)
     prefixes = _prefixes(channels)
     after = channels.start.text
+    at = 0
     for piece in re.split(f"({'|'.join(map(re.escape, markers))})", text):
+        start, at = at, at + len(piece)
         if piece in markers:
             after = piece
             continue
-        words = [word for word in piece.split() if word != channels.role]
-        if words and channels.channel and after == channels.channel.text:
-            channel = words.pop(0)
+        found = ((start + one.start(), one.group()) for one in WORD.finditer(piece))
+        words = [one for one in found if one[1] != channels.role]
+        if words and channels.channel and after == channels.channel.text and len(words[0][1]) <= MAX_TYPE:
+            channel = words.pop(0)[1]
         elif words and channels.constrain and after == channels.constrain.text:
-            kind = words.pop(0)
-        for word in words if to is not None else ():
+            kind = words.pop(0)[1]
+        loose, rest = [], len(text)
+        for place, word in words if to is not None else ():
             if word.startswith(to or ""):
                 named = word[len(to or "") :] or named
             elif word in tools or word.startswith(prefixes):
                 bare = bare or word
             elif channels.constrain and TYPE.fullmatch(word):
                 kind = word
+                loose.append(place)
             else:
-                rest.append(word)
+                rest = min(rest, place)
         after = ""
-    return Header(channel, named or bare, kind, body, " ".join(rest))
+    if loose and (len(loose) > 1 or rest < len(text)):
+        rest = min(rest, loose[0])
+    return Header(channel, named or bare, kind, body, text[rest:])
 
 
 def _prefixes(channels: Channels) -> tuple[str, ...]:
