@@ -13,16 +13,15 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from unbraid import validate
 from unbraid.errors import InvalidRequest
+from unbraid.gate_channels import Messages, Phase
 from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
-from unbraid.machine.channels import ChannelMachine
-from unbraid.machine.core import Run
 from unbraid.machine.frames import frame_of, place_in
-from unbraid.machine.headers import Header, parse_header, route_of
+from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.response import start_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
@@ -36,7 +35,6 @@ from unbraid.variants import variant_names
 
 __all__ = ["Carry", "End", "Gate"]
 
-Phase = Literal["absent", "open", "over", "first", "header", "body", "between"]
 _BLANKS = tuple(char.encode() for char in BLANK)
 _blank_run = re.compile(b"(?:" + b"|".join(map(re.escape, _BLANKS)) + b")*").match
 
@@ -345,19 +343,12 @@ class Gate:
         self, state: Carry, channels: Channels, finished: bool = False
     ) -> tuple[End | None, Carry]:
         """Thinking is over where a message that is none begins its body."""
-        text, begins, alignment = self._text(state, finished)
-        reader = _Messages(self._state, channels, state)
-        if reader.alignment is not None:
-            reader.alignment = alignment
-        reader.feed(text)
-        if finished:
-            reader.finish()
-        if reader.over is not None:
-            index = bisect_left(begins, reader.over)
-            token = state.starts[index][1] if index < len(begins) else state.tokens
+        reader = Messages(self._state, channels, state.phase, state.route, state.header)
+        text, end = self._read_on(reader, state, finished)
+        if end is not None:
             if state.phase == "first" and not reader.over:
-                token = 0
-            return End(token, reader.implicit), Carry("over", state.tokens, state.length)
+                end = replace(end, token=0)
+            return end, Carry("over", state.tokens, state.length)
         begin = reader.begin if reader.phase in ("first", "header") else reader.at()
         if reader.phase == "first":
             begin = len(text) - len(text.lstrip(WHITE))
@@ -368,20 +359,27 @@ class Gate:
         self, state: Carry, template: ResponseTemplate, finished: bool = False
     ) -> tuple[End | None, Carry]:
         """Thinking is over behind its region, or where anything else begins in its place."""
-        text, begins, alignment = self._text(state, finished)
         reader = Regions(self._state, template, state.phase == "open", state.header)
+        text, end = self._read_on(reader, state, finished)
+        if end is not None:
+            return end, Carry("over", state.tokens, state.length)
+        done = len(text[: max(reader.at(), 0)].encode("utf-8", "surrogateescape"))
+        left = state.header[len(state.header) - reader.ghost :]
+        return None, replace(_cut(state, done), phase="open" if reader.inside else "absent", header=left)
+
+    def _read_on(self, reader: Messages | Regions, state: Carry, finished: bool) -> tuple[str, End | None]:
+        """Feed the tail to a reader: the text of the tail, and the end of thinking if the reader found it."""
+        text, begins, alignment = self._text(state, finished)
         if reader.alignment is not None:
             reader.alignment = alignment
         reader.feed(text)
         if finished:
             reader.finish()
-        if reader.over is not None:
-            index = bisect_left(begins, reader.over)
-            token = state.starts[index][1] if index < len(begins) else state.tokens
-            return End(token, reader.implicit), Carry("over", state.tokens, state.length)
-        done = len(text[: max(reader.at(), 0)].encode("utf-8", "surrogateescape"))
-        left = state.header[len(state.header) - reader.ghost :]
-        return None, replace(_cut(state, done), phase="open" if reader.inside else "absent", header=left)
+        if reader.over is None:
+            return text, None
+        index = bisect_left(begins, reader.over)
+        token = state.starts[index][1] if index < len(begins) else state.tokens
+        return text, End(token, reader.implicit)
 
     def _text(self, state: Carry, finished: bool) -> tuple[str, list[int], Alignment]:
         """The tail as text, the character at which each of its tokens begins, and its special tokens."""
@@ -499,73 +497,3 @@ def _cut(state: Carry, done: int) -> Carry:
     first = state.length - len(state.tail) + done
     starts = state.starts[bisect_left(state.starts, (first,)) :]
     return replace(state, tail=state.tail[done:], starts=starts)
-
-
-class _Messages(ChannelMachine):
-    """Reads messages on from where a carry stands, up to a body that is no thinking.
-
-    ``over`` is where that body begins; ``implicit`` says that no header stands in
-    front of it. ``begin`` is where the message begins whose header is being read.
-    """
-
-    def __init__(self, state: State, channels: Channels, carry: Carry) -> None:
-        self.phase: Phase = carry.phase
-        self.route = carry.route
-        self.over: int | None = None
-        self.implicit = False
-        self.begin = 0
-        super().__init__(state, channels, prompt=channels.start.text + carry.header)
-
-    def run(self) -> Run:
-        """The messages from here on."""
-        if self.phase == "first":
-            yield from self.read_message(first=True)
-        else:
-            if self.phase == "body":
-                yield from self.text_body("reasoning", self.frame.body, self.channels.routes[self.route])
-            if self.phase != "header":
-                yield from self.between()
-        while self.i < len(self.buf) or not self.eof:
-            yield from self.read_message(first=False)
-
-    def read_message(self, first: bool) -> Run:
-        """Remember where the message begins."""
-        self.phase = "first" if first else "header"
-        self.begin = self.at()
-        yield from super().read_message(first)
-
-    def between(self) -> Run:
-        """Behind a body there is no way back to it."""
-        self.phase = "between"
-        yield from super().between()
-
-    def body(self, header: Header, held: list[str]) -> Run:
-        """Read thinking; any other body is the end."""
-        route = route_of(self.channels, header)[0]
-        if route.strand == "reasoning":
-            self.phase, self.route = "body", self.channels.routes.index(route)
-            yield from super().body(header, held)
-            return
-        self.end(self.at(), not held)
-        yield from self.rest_of_output()
-
-    def unframed(self, calls: bool) -> Run:
-        """Text or calls without a header are no thinking."""
-        self.end(self.at(), True)
-        yield from self.rest_of_output()
-
-    def rest_of_output(self) -> Run:
-        """What follows the end is not looked at."""
-        while not self.eof:
-            yield
-        self.i = len(self.buf)
-
-    def content(self, text: str) -> None:
-        """Words of a header that are none end thinking as well."""
-        if text:
-            self.end(self.pos, True)
-
-    def end(self, at: int, implicit: bool) -> None:
-        """Thinking is over here, if it was not before."""
-        if self.over is None:
-            self.over, self.implicit = at, implicit

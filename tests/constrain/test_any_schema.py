@@ -167,4 +167,4 @@ def test_accepted_mutants_parse(reasoning: str | None, tool: str) -> None:
             continue
         accepted += 1
         thinking, rest = thinking_of(reasoning, tool, state, text)
-        check(reader.parse(text), "required", thinking, rest, text)
+        check(reader.parse(text), "required", thinking, rest, text, tool)

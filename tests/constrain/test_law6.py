@@ -13,10 +13,10 @@ from jsonschema import Draft202012Validator
 from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
 from tests.constrain.helpers import vocabulary, walk
 from unbraid.constrain import constrain
-from unbraid.formats import TOOL_PARSERS, reasoning_format, tool_format
+from unbraid.formats import reasoning_format, tool_format
 from unbraid.message import Message
 from unbraid.newlines import recovered
-from unbraid.syntax import Channels, Elements, Reasoning, Tools
+from unbraid.syntax import Channels, Elements, Lit, Reasoning, ResponseTemplate, Tools
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
@@ -48,21 +48,19 @@ SCHEMAS = {
 }
 VALID = {name: Draft202012Validator(schema) for name, schema in {**SCHEMAS, "": ANSWER}.items()}
 ODD = {"duplicate_key"}
-BODIES = {
-    one.text for half in map(tool_format, TOOL_PARSERS) if isinstance(half, Channels) for one in half.bodies
-}
-MARKS = {
-    part.mark
-    for half in map(tool_format, TOOL_PARSERS)
-    if isinstance(half, Tools)
-    for part in half.call.parts
-    if isinstance(part, Elements)
-}
-ANSWERS = {
-    half.answer.close.text
-    for half in map(tool_format, TOOL_PARSERS)
-    if isinstance(half, Tools) and half.answer is not None
-}
+
+
+def content_markers(tool: str) -> tuple[str, ...]:
+    """Markers that content may stand between: what is written is then more than what is read."""
+    half = tool_format(tool)
+    if isinstance(half, Channels):
+        return tuple(one.text for one in half.bodies)
+    if isinstance(half, Tools) and half.answer is not None:
+        return (half.answer.close.text,)
+    if isinstance(half, ResponseTemplate):
+        content = half.field("content")
+        return content.open.spellings if content and isinstance(content.open, Lit) else ()
+    return ()
 
 
 def strands_of(reasoning: str | None, thinking: str, rest: str) -> tuple[str, str]:
@@ -73,14 +71,21 @@ def strands_of(reasoning: str | None, thinking: str, rest: str) -> tuple[str, st
     return thinking, rest
 
 
-def check(message: Message, choice: str, thinking: str, rest: str, text: str) -> None:
+def odd_codes(tool: str, choice: str) -> set[str]:
+    """Diagnostics that an accepted text may have.
+
+    A grammar can't tie the closing tag of an element of any name to its opener.
+    """
+    half = tool_format(tool)
+    found = ODD | ({"not_a_call"} if choice == "answer" else set())
+    elements = isinstance(half, Tools) and any(isinstance(part, Elements) for part in half.call.parts)
+    return found | {"stray_marker"} if elements else found
+
+
+def check(message: Message, choice: str, thinking: str, rest: str, text: str, tool: str) -> None:
     """What must hold of the message of an accepted text."""
     assert (message.reasoning or "").strip() == thinking.strip(), text
-    odd = ODD | {"not_a_call"} if choice == "answer" else ODD
-    if any(mark in rest for mark in MARKS):
-        odd = odd | {
-            "stray_marker"
-        }  # a grammar can't tie the closing tag of an element of any name to its opener
+    odd = odd_codes(tool, choice)
     assert {one.code for one in message.diagnostics} <= odd, (message.diagnostics, text)
     for call in message.tool_calls:
         assert call.complete, text
@@ -88,7 +93,7 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str) ->
         assert isinstance(arguments, dict), text
         VALID[call.name].validate(arguments)
     count = len(message.tool_calls)
-    messages = any(one in rest for one in BODIES | ANSWERS)
+    messages = any(one in rest for one in content_markers(tool))
     if choice == "answer":
         assert count <= 16, text
         if not count:
@@ -156,14 +161,14 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, sta
         text = words.decode(ids)
         thinking, rest = strands_of(reasoning, *thinking_of(reasoning, tool, state, text))
         message = reader.parse(text)
-        check(message, choice, thinking, rest, text)
+        check(message, choice, thinking, rest, text, tool)
         if by == "tokens":
             stream = reader.stream()
             decoder = codecs.getincrementaldecoder("utf-8")()
             for token_id in ids:
                 stream.feed(decoder.decode(words.tokens[token_id]), [token_id])
             stream.finish("stop")
-            check(stream.message, choice, thinking, rest, text)
+            check(stream.message, choice, thinking, rest, text, tool)
 
 
 def test_the_walk_finds_a_wrong_grammar() -> None:

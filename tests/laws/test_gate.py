@@ -28,7 +28,8 @@ from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
-from unbraid.syntax import ResponseTemplate
+from unbraid.response.program import special_tokens
+from unbraid.syntax import Pattern, ResponseTemplate
 
 THINKING = [pair for pair in pairs() if pair.reasoning]
 HARMONY = ("openai_gptoss", None)
@@ -208,8 +209,24 @@ def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | No
     return None
 
 
+def begins_region(template: ResponseTemplate, output: Output, at: int) -> bool:
+    """Whether an expression opens a region here, each special token in it a token."""
+    specials = sorted(special_tokens(template, output.tokens.tokenizer), key=len, reverse=True)
+    find = re.compile("|".join(map(re.escape, specials)) or "(?!)").finditer
+    for pattern in (one.open for one in template.fields if isinstance(one.open, Pattern)):
+        found = re.compile(pattern.text, re.DOTALL).match(output.text, at)
+        if found is not None:
+            return all(
+                output.marker(one.start(), (one.group(),)) for one in find(output.text, at, found.end())
+            )
+    return False
+
+
 def template_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
-    """Where the spans say that the first region of thinking ends, or something else comes in its place."""
+    """Where the spans say that the first region of thinking ends, or something else comes in its place.
+
+    White space in front of text is passed over; that at the beginning of an opener is the opener's.
+    """
     half = halves(pair)[0]
     thinking = half.field("reasoning")
     closers = thinking.close.spellings
@@ -224,7 +241,8 @@ def template_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | N
             continue
         if not opened and span.kind != "markup":
             if text.strip() and span.kind != "framing":
-                return at + len(text) - len(text.lstrip()), True
+                begin = text if begins_region(half, output, at) else text.lstrip()
+                return at + len(text) - len(begin), True
             continue
         while at < span.end:
             rest = output.text[at : span.end]
