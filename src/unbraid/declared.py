@@ -206,7 +206,7 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     _spaces(owner, half, ("before", "between", "after", "before_bare", "begin", "end"))
     _answer(f"{owner}.answer", half.answer)
     _chosen(owner, half)
-    _texts(owner, half, ("recover", "dropped", "stems", "models"))
+    _texts(owner, half, ("dropped", "stems", "models"))
     _one_of(f"{owner}.ids", half.ids, ("random", "nine"))
     _one_of(f"{owner}.content", half.content, ("before", "behind"))
 

@@ -22,7 +22,7 @@ Half = TypeVar("Half", Reasoning, Tools)
 
 SUFFIX = re.compile(r":[\w.-]{1,32}")
 _END = re.compile("(?<![|｜])(?=[|｜]?>)")
-_LISTS = frozenset(("spellings", "ends_at", "turns", "dropped", "recover", "early", "ignored"))
+_LISTS = frozenset(("spellings", "ends_at", "turns", "dropped", "early", "ignored"))
 _TEXTS = frozenset(("empty_when_off", "label"))
 
 

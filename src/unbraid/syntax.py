@@ -513,9 +513,7 @@ class Tools:
     a first call without content; the parser takes white space that stands alone for
     framing anyway, so it and ``after`` only tell the writer. ``begin`` is what
     stands at the beginning of an output that does not begin with thinking, ``end`` between
-    content and the turn's end. ``recover`` are more
-    markers at which reading resumes behind a broken call; the call's own opener and
-    closer always count. ``ids``: how call ids are made (``random``, ``nine``: nine
+    content and the turn's end. ``ids``: how call ids are made (``random``, ``nine``: nine
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
     into one turn; the parser reads more. ``variants``: a template's variable chooses another half
     in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
@@ -537,7 +535,6 @@ class Tools:
     begin: Space = NO_SPACE
     end: Space = NO_SPACE
     content: Literal["before", "behind"] = "before"
-    recover: tuple[str, ...] = ()
     ids: Literal["random", "nine"] = "random"
     calls_per_turn: int | None = None
     variants: Variants | None = None
@@ -838,6 +835,11 @@ class Field:
     transform: str | None = None
     each: bool = False
     repeats: bool = False
+
+    @property
+    def lists(self) -> bool:
+        """Whether one region holds a list of calls."""
+        return self.each or (self.transform is None and not self.repeats)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, t
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import Lit
 
-MARKER_FIELDS = ("spellings", "ends_at", "dropped", "early", "recover", "label", "quote", "ends", "turns")
+MARKER_FIELDS = ("spellings", "ends_at", "dropped", "early", "label", "quote", "ends", "turns")
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ class _Builder:
         field = self.template.field("call")
         if field is None or field.open is None:
             raise _unsupported("no region for calls", "tool_parser")
-        if field.each or (field.transform is None and not field.repeats):
+        if field.lists:
             return self.listed(field)
         heads: set[Marker] = set()
         between: list[Node] = []

@@ -267,7 +267,7 @@ class ResponseMachine(CallMachine):
             stop = place.start if place is not None else len(self.buf)
             text, prompt = self.lift(stop - self.i)
             self.say(text[prompt:], strand)
-            if place is not None and place.end > place.start:
+            if place is not None and place.whole:
                 return place
             if self.eof:
                 return None
@@ -360,48 +360,45 @@ class ResponseMachine(CallMachine):
     def call_region(self, field: Field, opener: int, captures: Captures, text: str, prompt: int) -> Run:
         """Hold a region's text up to its closer, then read its calls."""
         watch, cuts = self.program.inside[field], self.program.cuts[field]
-        pieces = [text]
+        body, ghost, place = yield from self.held(watch, cuts)
+        text += body
         length = len(text)
+        prompt += ghost
+        if place is not None:
+            closer, ghost = self.lift(place.end - place.start)
+            text += closer
+            prompt += ghost
+        region = Region(field, captures, text, opener, length, prompt)
+        self.read_region(region, place is not None or field.close is None)
+        self.closed(field)
+
+    def implicit_call(self, field: Field) -> Generator[None, None, Place | None]:
+        """Hold the text outside every region up to a delimiter, then read its calls."""
+        text, prompt, place = yield from self.held(self.program.outside, ())
+        if text.strip():
+            self.read_region(Region(field, {}, text, 0, len(text), prompt), True)
+        else:
+            self.mark("framing", len(text) - prompt)
+        return place
+
+    def held(
+        self, watch: Watch, cuts: tuple[str, ...]
+    ) -> Generator[None, None, tuple[str, int, Place | None]]:
+        """The text up to a delimiter, how much of it the prompt wrote, and the delimiter, None at the end."""
+        pieces: list[str] = []
+        prompt = 0
         while True:
             place = self.next_place(watch, cuts)
             stop = place.start if place is not None else len(self.buf)
             piece, ghost = self.lift(stop - self.i)
             pieces.append(piece)
             prompt += ghost
-            length += len(piece)
-            if self.eof or (place is not None and place.end > place.start):
-                break
+            if place is not None and place.whole:
+                return "".join(pieces), prompt, place
+            if self.eof:
+                return "".join(pieces), prompt, None
             yield
             self.spread()
-        closed = place is not None and place.end > place.start
-        if closed and place is not None:
-            closer, ghost = self.lift(place.end - place.start)
-            pieces.append(closer)
-            prompt += ghost
-        region = Region(field, captures, "".join(pieces), opener, length, prompt)
-        self.read_region(region, closed or field.close is None)
-        self.closed(field)
-
-    def implicit_call(self, field: Field) -> Generator[None, None, Place | None]:
-        """Hold the text outside every region up to a delimiter, then read its calls."""
-        pieces: list[str] = []
-        prompt = 0
-        while True:
-            place = self.next_place(self.program.outside, ())
-            stop = place.start if place is not None else len(self.buf)
-            piece, ghost = self.lift(stop - self.i)
-            pieces.append(piece)
-            prompt += ghost
-            if self.eof or (place is not None and place.end > place.start):
-                break
-            yield
-            self.spread()
-        text = "".join(pieces)
-        if text.strip():
-            self.read_region(Region(field, {}, text, 0, len(text), prompt), True)
-        else:
-            self.mark("framing", len(text) - prompt)
-        return place if place is not None and place.end > place.start else None
 
     # -- calls ----------------------------------------------------------------
 

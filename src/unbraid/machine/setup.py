@@ -284,4 +284,4 @@ def _recovery(tools: Tools) -> tuple[str, ...]:
     last = [spelling for one in call_closers(tools.call) for spelling in one.spellings]
     section = tools.section.close.spellings if tools.section else ()
     openers = [one for one in call_openers(tools.call) if one not in _unmarked(tools)]
-    return tuple(dict.fromkeys((*last, *section, *openers, *tools.recover)))
+    return tuple(dict.fromkeys((*last, *section, *openers)))

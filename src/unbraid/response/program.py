@@ -43,6 +43,11 @@ class Place:
     delimiter: Delimiter | None = None
     groups: tuple[tuple[str, int, int], ...] = ()
 
+    @property
+    def whole(self) -> bool:
+        """Whether the delimiter stands here, and doesn't only begin."""
+        return self.end > self.start
+
 
 class Watch:
     """Delimiters that are looked for together: the earliest counts, then the longest, then its rank."""

@@ -178,7 +178,7 @@ def _calls(pair: Pair, field: Field, calls: Sequence[ToolCall]) -> list[_Region]
     for n, call in enumerate(calls):
         if not call.complete:
             raise fail(f"tool_calls[{n}]", "the call is incomplete")
-    if field.each or (field.transform is None and not field.repeats):
+    if field.lists:
         groups = [list(calls)]
     else:
         groups = [[call] for call in calls]
@@ -240,7 +240,7 @@ def _body(field: Field, calls: Sequence[ToolCall], path: str) -> tuple[dict[str,
             if isinstance(piece, tuple) and piece[0] in found:
                 names[piece[0]] = str(json.loads(found.pop(piece[0])))
         texts.append(_nested(found if field.each else found.get("content", {})))
-    if field.each or (field.transform is None and not field.repeats):
+    if field.lists:
         return names, _written(field.content, f"[{', '.join(texts)}]", path)
     return names, _written(field.content, texts[0], path)
 
