@@ -39,25 +39,39 @@ REASONING_47 = Reasoning(
     models=("GLM-4.7", "GLM-4.7-Flash", "GLM-5"),
 )
 
+LINES = Calls(
+    (
+        lit("<tool_call>"),
+        Name(),
+        Ws("\n"),
+        Pairs(
+            open=lit("<arg_key>"),
+            middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
+            close=lit("</arg_value>"),
+            gap="\n",
+            early=("<arg_key>", "</tool_call>"),
+        ),
+        lit("</tool_call>"),
+    )
+)
+
+COMPACT = Calls(
+    (
+        lit("<tool_call>"),
+        Name(),
+        Ws(),
+        Pairs(
+            open=lit("<arg_key>"),
+            middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
+            close=lit("</arg_value>"),
+            early=("<arg_key>", "</tool_call>"),
+        ),
+        lit("</tool_call>"),
+    )
+)
+
 TOOLS_45 = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws("\n"),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                gap="\n",
-                early=(
-                    "<arg_key>",
-                    "</tool_call>",
-                ),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=LINES,
     before=any_space("\n"),
     between=any_space("\n"),
     dropped=ENDS,
@@ -65,23 +79,7 @@ TOOLS_45 = Tools(
 )
 
 TOOLS_47 = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws(),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=(
-                    "<arg_key>",
-                    "</tool_call>",
-                ),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=COMPACT,
     before=any_space(""),
     between=any_space(""),
     dropped=ENDS,

@@ -60,19 +60,21 @@ TYPE = TypeTag(
     lit("</ifm|arg_type>"),
 )
 
+PAIRS = Pairs(
+    open=lit("<ifm|arg_key>"),
+    middle=(lit("</ifm|arg_key>"), Ws("\n"), lit("<ifm|arg_value>")),
+    close=lit("</ifm|arg_value>"),
+    gap="\n",
+    early=("<ifm|arg_key>", "</ifm|tool_call>"),
+)
+
 TOOLS_XML = Tools(
     call=Calls(
         (
             lit("<ifm|tool_call>"),
             Name(),
             Ws("\n"),
-            Pairs(
-                open=lit("<ifm|arg_key>"),
-                middle=(lit("</ifm|arg_key>"), Ws("\n"), lit("<ifm|arg_value>")),
-                close=lit("</ifm|arg_value>"),
-                gap="\n",
-                early=("<ifm|arg_key>", "</ifm|tool_call>"),
-            ),
+            PAIRS,
             lit("</ifm|tool_call>"),
         ),
         atomic=True,
@@ -94,13 +96,7 @@ TOOLS_XML_TYPED = replace(
             lit("<ifm|tool_call>"),
             Name(),
             Ws("\n"),
-            Pairs(
-                open=lit("<ifm|arg_key>"),
-                middle=(lit("</ifm|arg_key>"), Ws("\n"), TYPE, Ws("\n"), lit("<ifm|arg_value>")),
-                close=lit("</ifm|arg_value>"),
-                gap="\n",
-                early=("<ifm|arg_key>", "</ifm|tool_call>"),
-            ),
+            replace(PAIRS, middle=(lit("</ifm|arg_key>"), Ws("\n"), TYPE, Ws("\n"), lit("<ifm|arg_value>"))),
             lit("</ifm|tool_call>"),
         ),
         atomic=True,

@@ -1,6 +1,7 @@
 """Poolside Laguna: GLM-like calls. XS thinks when asked and writes line breaks; S thinks and writes none."""
 
-from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
+from unbraid.formats.glm import COMPACT, LINES
+from unbraid.syntax import Reasoning, Switch, Tools, any_space, lit, space
 
 TURNS = ("<assistant>", "<user>", "<tool_response>")
 ENDS = ("</assistant>",)
@@ -36,24 +37,7 @@ REASONING_S = Reasoning(
 )
 
 TOOLS_XS = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws("\n"),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                gap="\n",
-                early=(
-                    "<arg_key>",
-                    "</tool_call>",
-                ),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=LINES,
     before=space("\n"),
     between=any_space("\n"),
     after=space("\n"),
@@ -63,23 +47,7 @@ TOOLS_XS = Tools(
 )
 
 TOOLS_S = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws(),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=(
-                    "<arg_key>",
-                    "</tool_call>",
-                ),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=COMPACT,
     between=any_space(""),
     dropped=ENDS,
     models=("Laguna S 2.1",),

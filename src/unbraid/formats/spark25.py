@@ -1,6 +1,7 @@
 """Spark X2.5: GLM-4.7's compact calls between turns of ``<|Bot|>``, and ``<think>`` thinking."""
 
-from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit
+from unbraid.formats.glm import COMPACT
+from unbraid.syntax import Reasoning, Switch, Tools, any_space, lit
 
 ENDS = ("<｜end▁of▁sentence｜>",)
 
@@ -18,23 +19,7 @@ REASONING = Reasoning(
 )
 
 TOOLS = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws(),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=(
-                    "<arg_key>",
-                    "</tool_call>",
-                ),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=COMPACT,
     between=any_space(""),
     dropped=ENDS,
     models=("Spark X2.5",),
