@@ -81,6 +81,11 @@ def test_a_family_is_a_pair(name: str) -> None:
     assert explain(name).startswith(f"# {name}\n")
 
 
+def test_a_model_stands_under_one_family() -> None:
+    models = [model for name in preset_names() for model in preset(name).models]
+    assert len(set(models)) == len(models)
+
+
 @pytest.mark.parametrize(
     ("family", "reasoning", "tools"),
     [
