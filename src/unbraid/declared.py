@@ -170,7 +170,7 @@ def _pattern(field: str, pattern: str) -> None:
 
 def _reasoning(half: Reasoning) -> None:
     _literals("Reasoning", half, ("open", "close"))
-    _spaces("Reasoning", half, ("lead", "trail", "after", "before", "end"))
+    _spaces("Reasoning", half, ("lead", "trail", "after", "before", "begin", "end"))
     _texts("Reasoning", half, ("ends_at", "turns", "dropped", "ignored", "stems", "models"))
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.after_in", half.after_in, ("always", "output", "answer"))
@@ -189,6 +189,7 @@ def _reasoning(half: Reasoning) -> None:
 def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     parts = getattr(half.call, "parts", None)
     _parts(f"{owner}.call.parts", parts)
+    _texts(f"{owner}.call", half.call, ("behind",))
     assert isinstance(parts, tuple)
     enclosed = isinstance(half.section, Section) and not half.section.noise
     begins = half.call.anchor or _marked(parts[0]) or (enclosed and isinstance(parts[0], Choice))
@@ -234,7 +235,7 @@ def _answer(field: str, answer: object) -> None:
         return
     if not isinstance(answer, Answer):
         _refuse(field, "an Answer", answer)
-    _literals(field, answer, ("open", "close"))
+    _literals(field, answer, ("open", "close") if answer.end is None else ("open", "close", "end"))
     _spaces(field, answer, ("lead", "trail"))
     _one_of(f"{field}.written", answer.written, ("always", "empty", "alone", "calls"))
     _one_of(f"{field}.rest", answer.rest, ("content", "dropped"))

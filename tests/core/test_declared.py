@@ -10,6 +10,7 @@ from unbraid import InvalidRequest
 from unbraid.declared import check_declaration
 from unbraid.formats import reasoning_format, reasoning_names, registry, tool_format, tool_names
 from unbraid.syntax import (
+    Answer,
     Calls,
     Envelope,
     Envelopes,
@@ -78,7 +79,10 @@ WRONG = [
     (reasoning(opened_by="model"), "Reasoning.opened_by"),
     (reasoning(tools_inside="x"), "Reasoning.tools_inside"),
     (reasoning(ends_at="<c>"), "Reasoning.ends_at"),
+    (reasoning(begin="\n"), "Reasoning.begin"),
     (reasoning(end="\n"), "Reasoning.end"),
+    (reasoning(answer=Answer(lit("<a>"), lit("</a>"), end="</m>")), "Reasoning.answer.end"),  # type: ignore[arg-type]
+    (Tools(Calls(GOOD, behind="x")), "Tools.call.behind"),  # type: ignore[arg-type]
     (reasoning(suffixes=("opensource",)), "Reasoning.suffixes"),
     (tools(suffixes=":opensource"), "Tools.suffixes"),
     (tools(variants="json"), "Tools.variants"),
