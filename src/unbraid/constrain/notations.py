@@ -48,14 +48,27 @@ def _counted(unit: str, least: int, most: int | None) -> str:
     return f"(?:{unit}){{{least},{'' if most is None else most}}}"
 
 
-class JsonText:
+class _Json:
+    """What JSON's notations share: keys and whole values, in which none of the excluded texts stands."""
+
+    comma: Node = seq(Text(","), GAP)
+    order: Order = "declared"
+    exclude: tuple[str, ...]
+
+    def literal(self, value: Any) -> Node | None:
+        text = json.dumps(value, ensure_ascii=False)
+        return None if any(one in text for one in self.exclude) else Text(text)
+
+    def key(self, key: str) -> Node | None:
+        text = self.literal(key)
+        return None if text is None else seq(text, Text(":"), GAP)
+
+
+class JsonText(_Json):
     """JSON in which none of the excluded texts can stand, because their first characters don't.
 
     Only in strings does it matter: those characters are written as escapes there.
     """
-
-    comma: Node = seq(Text(","), GAP)
-    order: Order = "declared"
 
     def __init__(self, exclude: tuple[str, ...]) -> None:
         first = {one.lstrip("\n")[0] for one in exclude}
@@ -69,24 +82,14 @@ class JsonText:
             return seq(Text('"'), Regex(whole(pattern, self.forbidden), least, most), Text('"'))
         return Regex(f'"{_counted(self.unit, least, most)}"')
 
-    def literal(self, value: Any) -> Node | None:
-        text = json.dumps(value, ensure_ascii=False)
-        return None if any(one in text for one in self.exclude) else Text(text)
-
-    def key(self, key: str) -> Node | None:
-        text = self.literal(key)
-        return None if text is None else seq(text, Text(":"), GAP)
-
     def any_key(self, taken: str) -> Node:
         first = negated(self.forbidden + taken)
         return seq(Regex(f'"{first}{negated(self.forbidden)}{{0,63}}"'), Text(":"), GAP)
 
 
-class AnswerText:
+class AnswerText(_Json):
     """JSON as an answer: the excluded texts, whole, can't stand in its strings."""
 
-    comma: Node = seq(Text(","), GAP)
-    order: Order = "declared"
     forbidden = '"\\' + CONTROLS
     unit = negated(forbidden) + r'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 
@@ -99,14 +102,6 @@ class AnswerText:
             return seq(Text('"'), text, Text('"'))
         text = Regex(f'"{_counted(self.unit, least, most)}"', exclude=self.exclude)
         return text if least or most is not None else json_node({"type": "string"}, self.exclude, text)
-
-    def literal(self, value: Any) -> Node | None:
-        text = json.dumps(value, ensure_ascii=False)
-        return None if any(one in text for one in self.exclude) else Text(text)
-
-    def key(self, key: str) -> Node | None:
-        text = self.literal(key)
-        return None if text is None else seq(text, Text(":"), GAP)
 
     def any_key(self, taken: str) -> Node:
         first = negated(self.forbidden + taken)
