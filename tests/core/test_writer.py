@@ -19,7 +19,18 @@ from unbraid.expressible import expressible
 from unbraid.formats import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.setup import written_parts
 from unbraid.prompts import PromptState, prompt_state
-from unbraid.syntax import Channels, Envelope, Joint, Json, Reasoning, ResponseTemplate, Space, Tools
+from unbraid.syntax import (
+    Channels,
+    Envelope,
+    Envelopes,
+    Joint,
+    Json,
+    Named,
+    Reasoning,
+    ResponseTemplate,
+    Space,
+    Tools,
+)
 from unbraid.writer import write
 from unbraid.writing.values import same_value
 
@@ -161,7 +172,8 @@ def writes_json(half: Tools | Joint) -> bool:
         field = half.field("call")
         return field is not None and field.content.kind == "json" and not field.content.string_delims
     calls = channels.route(half, "call").calls if isinstance(half, Channels) else half
-    return calls is None or any(isinstance(one, (Json, Envelope)) for one in written_parts(calls.call.parts))
+    json_parts = (Json, Envelope, Envelopes, Named)
+    return calls is None or any(isinstance(one, json_parts) for one in written_parts(calls.call.parts))
 
 
 JSON_NAMES = [name for name in TOOL_PARSERS if writes_json(tool_format(name))]
