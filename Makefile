@@ -27,7 +27,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 test-pythons:
 	$(PYTHON) tests/pythons.py
@@ -42,7 +42,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 fuzz-laws: $(STAMP)
-	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 tests/laws tests/constrain
+	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/laws tests/constrain
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance.report --write

@@ -152,7 +152,7 @@ class Gate:
                 marked = {text for text, is_marker in first_literals(tools.call.parts) if is_marker}
                 implicit = [text for text in call_openers(tools.call) if text in marked]
         answer = answer_of(reasoning, tools)
-        implicit += answer.open.spellings if answer and answer.open.special else ()
+        implicit += answer.ends_thinking if answer else ()
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
 
     def _calls_end(self, reasoning: Reasoning) -> bool:

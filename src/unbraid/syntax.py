@@ -486,6 +486,11 @@ class Answer:
     sure: bool = False
     end: Lit | None = None
 
+    @property
+    def ends_thinking(self) -> tuple[str, ...]:
+        """The openers that end thinking, as they count wherever they stand."""
+        return self.open.spellings if self.sure or self.open.special else ()
+
 
 @dataclass(frozen=True)
 class Variants:

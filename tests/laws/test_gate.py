@@ -147,8 +147,8 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
     if tools is not None:
         first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
     answer = answer_of(half, tools)
-    if answer is not None and answer.open.special:
-        first |= set(answer.open.spellings)
+    if answer is not None:
+        first |= set(answer.ends_thinking)
     opened = phase == "open"
     for span in output.spans:
         at = span.start

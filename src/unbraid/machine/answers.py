@@ -63,7 +63,7 @@ class AnswerMachine(CallMachine):
     def opens_answer(self, marker: str) -> bool:
         """Whether a marker in front of content counts: ordinary text only where no content came before."""
         assert self.setup.answer is not None
-        return self.blank or (self.setup.answer.sure or self.setup.answer.open.special)
+        return self.blank or bool(self.setup.answer.ends_thinking)
 
     def ends_answer(self, marker: str) -> bool | None:
         """Whether the marker at ``buf[i]`` ends content; None while that is open.

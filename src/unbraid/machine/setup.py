@@ -220,7 +220,7 @@ def setup(
         kinds |= dict.fromkeys(answer.open.spellings, "answer")
         kinds |= dict.fromkeys(answer.close.spellings, "answer_end")
         content += [*answer.open.spellings, *answer.close.spellings]
-        thinking += answer.open.spellings if answer.sure or answer.open.special else ()
+        thinking += answer.ends_thinking
         if answer.cite is not None:
             kinds |= {answer.cite.open: "cite", answer.cite.close: "cite_end"}
             content += [answer.cite.open, answer.cite.close]
