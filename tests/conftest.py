@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 
 from hypothesis import HealthCheck, settings
+
+from unbraid.formats import load_own
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 
@@ -16,5 +17,4 @@ settings.register_profile("fast", max_examples=30, **_COMMON)
 settings.register_profile("fuzz", max_examples=3000, **_COMMON)
 settings.load_profile("fuzz" if os.environ.get("UNBRAID_FUZZ") else "fast")
 
-for _module in filter(None, os.environ.get("UNBRAID_FORMATS", "").split(",")):
-    import_module(_module)
+load_own()

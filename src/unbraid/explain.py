@@ -23,6 +23,7 @@ from unbraid.formats import (
     tool_format,
     tool_names,
 )
+from unbraid.formats.registry import hint
 from unbraid.machine.setup import answer_of, call_openers, flat, literals, written_parts
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
@@ -51,6 +52,7 @@ from unbraid.syntax import (
     Tools,
     TypeTag,
     Word,
+    any_space,
 )
 from unbraid.writer import write
 
@@ -133,7 +135,7 @@ def explain(name: str) -> str:
     reasoning, tools = _halves(name)
     data = describe(name)
     halves = [half for half in (data["reasoning"], data["tools"]) if half]
-    lines = [f"# {name}", "", _models(halves), *_request_lines(halves), "", "## Grammar", "", "```ebnf"]
+    lines = [f"# {name}", "", _models(data), *_request_lines(halves), "", "## Grammar", "", "```ebnf"]
     lines += [*_grammar(reasoning, tools), "```", "", "## Markers", ""]
     lines += ["| marker | role | other spellings | special token |", "|---|---|---|---|"]
     markers = {marker["text"]: marker for half in halves for marker in half["markers"]}
@@ -164,10 +166,11 @@ def _halves(name: str) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
     with suppress(UnknownParser):
         tools = tool_format(name)
     if reasoning is None and tools is None:
-        if name not in preset_names():
+        try:
+            family = preset(name)
+        except UnknownParser:
             known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
-            raise UnknownParser(f"unknown parser {name!r}: known names: {', '.join(known)}", param="name")
-        family = preset(name)
+            raise UnknownParser(f"unknown parser {name!r}: {hint(name, known)}", param="name") from None
         reasoning = reasoning_format(family.reasoning) if family.reasoning else None
         tools = tool_format(family.tools) if family.tools else None
     if isinstance(tools, Channels) and all(one.strand != "reasoning" for one in tools.routes):
@@ -470,7 +473,8 @@ def _call_grammar(tools: Tools) -> list[str]:
     between = " , ".join([*_framing(tools.between), "call"])
     calls = f"call , {{ {between} }}"
     if tools.section:
-        calls = f"{_lit(tools.section.open)} , {calls} , {_lit(tools.section.close)}"
+        pad = _framing(any_space(tools.section.pad))
+        calls = " , ".join([_lit(tools.section.open), *pad, calls, *pad, _lit(tools.section.close)])
     return [
         f"calls    = {' , '.join([*_framing(tools.before), calls, *_framing(tools.after)])} ;",
         f"call     = {_sequence(tools.call.parts)} ;",
@@ -503,10 +507,29 @@ def _channel_grammar(half: Channels) -> list[str]:
 # ---------------------------------------------------------------- the page
 
 
-def _models(halves: list[dict[str, Any]]) -> str:
-    names = dict.fromkeys(name for half in halves for name in half["names"])
-    models = dict.fromkeys(model for half in halves for model in half["models"])
-    return f"Names: {', '.join(names)}. Models: {', '.join(models)}."
+def _models(data: dict[str, Any]) -> str:
+    """The halves' names and models, and the pair of a family of that name where it is another."""
+    halves = {kind: half for kind in ("reasoning", "tools") if (half := data[kind])}
+    names = {kind: ", ".join(half["names"]) for kind, half in halves.items()}
+    if len(set(names.values())) < len(names):
+        said = f"Reasoning and tool parser: {names['tools']}."
+    else:
+        word = {"reasoning": "Reasoning parser", "tools": "Tool parser"}
+        said = " ".join(f"{word[kind]}: {one}." for kind, one in names.items())
+    models = dict.fromkeys(model for half in halves.values() for model in half["models"])
+    said += f" Models: {', '.join(models)}."
+    if data["name"] in preset_names():
+        family = preset(data["name"])
+        pair = {"reasoning": family.reasoning, "tools": family.tools}
+        if any(
+            (one or None) not in (halves.get(kind) or {"names": [None]})["names"]
+            for kind, one in pair.items()
+        ):
+            said += (
+                f" The model family of this name has the reasoning parser {family.reasoning or 'none'} "
+                f"and the tool parser {family.tools or 'none'}."
+            )
+    return said
 
 
 def _request_lines(halves: list[dict[str, Any]]) -> list[str]:
@@ -552,8 +575,8 @@ def _thinking_lines(half: dict[str, Any]) -> list[str]:
         names = ", ".join(map(_code, switch["names"]))
         lines.append(f"- Switch: {names}; null is {switch['null']}. The prompt decides where it is given.")
     if level := half["level"]:
-        words = [f"{', '.join(map(_word, level[way]))} turns it {way}" for way in ("off", "on") if level[way]]
-        lines.append(f"- Level: {_code(level['name'])}; {'; '.join(words)}, over any switch.")
+        words = [f"{way} with {', '.join(map(_word, level[way]))}" for way in ("off", "on") if level[way]]
+        lines.append(f"- Level: {_code(level['name'])}: {'; '.join(words)}, over any switch.")
     ends = half["ends_early"]
     early = f" Its own openers: {', '.join(map(_code, ends['ends_at']))}." if ends["ends_at"] else ""
     lines.append(f"- In open thinking {INSIDE[ends['tools_inside']]} ({ends['tools_inside']}).{early}")
@@ -601,7 +624,10 @@ def _framing_lines(halves: list[dict[str, Any]]) -> list[str]:
         subject = "calls" if "ids" in half else "thinking"
         for part, space in half["framing"].items():
             if space["text"] or space["tolerates"] != "less of it":
-                written = f"{_code(space['text'])} is written, {space['tolerates']} is read"
+                read = (
+                    space["tolerates"] if space["tolerates"] != "less of it" else "as much of it as is there"
+                )
+                written = f"{_code(space['text'])} is written, {read} is read"
                 lines.append(f"- {subject}, {_WHERE[part]}: {written}.")
     return lines or ["- None: white space is data everywhere but where it stands alone beside calls."]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unbraid import validate
 from unbraid.answers import AnswerStream
 from unbraid.errors import IncompatiblePair, InvalidRequest
-from unbraid.formats import preset, reasoning_format, tool_format
+from unbraid.formats import names_of, preset, reasoning_format, tool_format
 from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import begins_thinking
@@ -423,9 +423,13 @@ def halves(
     tools = tool_format(tool_name) if tool_name is not None else None
     if isinstance(reasoning, Joint) or isinstance(tools, Joint):
         if reasoning is not None and tools is not None and reasoning is not tools:
+            both, kind = (
+                (reasoning_name, "tools") if isinstance(reasoning, Joint) else (tool_name, "reasoning")
+            )
+            own = " or ".join(names_of(kind, reasoning if kind == "tools" else tools))
             raise IncompatiblePair(
                 f"--reasoning-parser {reasoning_name} and --tool-call-parser {tool_name} cannot be combined: "
-                "a format that is both halves at once pairs only with its own other half",
+                f"{both} reads thinking and calls at once and pairs only with {own or 'no other half'}",
                 param="tool_parser",
             )
         joint = reasoning if isinstance(reasoning, Joint) else tools

@@ -34,9 +34,12 @@ INTRO = """\
 # Differences from vLLM
 
 unbraid reads the formats that vLLM reads, under the same names. Where the two give different results, the
-difference is meant, and it is here with its reason. vLLM is version 0.33; its numbers are those of a list of
-defects that was made for unbraid. This page is made from `docs/differences/*.jsonl` by
-`python -m tests.conformance.differences --write`; what it says of unbraid's results is tested in every split.
+difference is meant, and it is here with its reason. vLLM is version 0.33. Behind an output stand the
+parsers that read it (tool parser + reasoning parser); "whole" and "streamed" are vLLM's two ways, "cut" is
+an output that ended at the limit of tokens. The last column is the number in a list of vLLM's defects that
+was made for unbraid: rows with the same number in one table have one cause. This page is made from
+`docs/differences/*.jsonl` by `python -m tests.conformance.differences --write`; what it says of unbraid's
+results is tested in every split.
 Line ends are shown as `⏎`, and what is left out as `…`.
 """
 

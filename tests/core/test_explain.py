@@ -95,6 +95,29 @@ def test_aliases_and_both_halves() -> None:
 def test_an_unknown_name() -> None:
     with pytest.raises(UnknownParser, match="known names"):
         explain("no_such_format")
+    with pytest.raises(UnknownParser, match=r"did you mean glm-4\.6 or"):
+        explain("zai-org/GLM-4.6")
+
+
+def test_names_of_the_halves_and_of_a_family() -> None:
+    assert "\nReasoning parser: deepseek_v3. Tool parser: deepseek_v31. Models:" in explain("deepseek-v3.1")
+    assert "\nReasoning and tool parser: glm45. Models:" in explain("GLM-4.6")
+    family = "The model family of this name has the reasoning parser qwen3 and the tool parser hermes."
+    assert family in explain("qwen3")
+    assert "The model family" not in explain("gemma-4")
+
+
+def test_the_white_space_of_a_section_is_in_the_grammar() -> None:
+    page = explain("minimax_m2")
+    assert (
+        '"<minimax:tool_call>" , "\\n"~ , call , { "\\n"~ , call } , "\\n"~ , "</minimax:tool_call>"' in page
+    )
+
+
+def test_a_level_is_a_switch() -> None:
+    assert "- Level: `reasoning_effort`: off with `no_think`, `none`; on with any other word" in explain(
+        "hy_v4"
+    )
 
 
 def test_the_grammar_is_drawn_from_the_parts() -> None:

@@ -117,7 +117,15 @@ def test_a_half_beside_a_family_overrides_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "near"), [("qwen-3", "qwen3"), ("kimi-k3x", "kimi-k2"), ("deepseek-v3.l", "deepseek-v3.1")]
+    ("wrong", "near"),
+    [
+        ("qwen-3", "qwen3"),
+        ("kimi-k3x", "kimi-k2"),
+        ("deepseek-v3.l", "deepseek-v3.1"),
+        ("Qwen/Qwen3-8B", "mean qwen3 or"),
+        ("zai-org/GLM-4.6-FP8", "mean glm-4.6 or"),
+        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", "mean qwen3-coder or"),
+    ],
 )
 def test_an_unknown_family_suggests(wrong: str, near: str) -> None:
     with pytest.raises(UnknownParser, match=near) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -178,10 +179,16 @@ def test_a_name_like_no_other_lists_all() -> None:
 
 
 def test_a_name_of_the_other_kind_is_unknown() -> None:
-    with pytest.raises(UnknownParser):
+    with pytest.raises(UnknownParser, match="'hermes': a tool parser; known names"):
         Parser("hermes")
-    with pytest.raises(UnknownParser):
-        Parser(None, "granite" if "granite" not in tool_names() else "qwen3")
+    with pytest.raises(UnknownParser, match="'qwen3': a model family, whose tool parser is hermes"):
+        Parser(None, "qwen3")
+    with pytest.raises(UnknownParser, match="'kimi_vl': a model family, whose reasoning parser is kimi"):
+        Parser("kimi_vl")
+    with pytest.raises(
+        UnknownParser, match="'deepseek_r1': a model family, whose tool parser is deepseek_v3"
+    ):
+        Parser(None, "deepseek_r1")
 
 
 # -- a broken family ---------------------------------------------------------------------------
@@ -295,3 +302,26 @@ def test_a_taken_name_needs_override(clean_registry: None) -> None:
 def test_only_formats_can_be_registered(clean_registry: None) -> None:
     with pytest.raises(InvalidRequest):
         registry.register("mine", "hermes")  # type: ignore[arg-type]
+
+
+def test_own_formats_are_known_to_the_commands(tmp_path: Path) -> None:
+    lines = (
+        "from unbraid.formats import register, tool_format",
+        'register("own", tool_format("hermes"))',
+    )
+    (tmp_path / "own_family.py").write_text("\n".join(lines), encoding="utf-8")
+
+    def explained(module: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+        return subprocess.run(
+            [sys.executable, "-m", "unbraid", "explain", "own"],
+            env={**os.environ, "UNBRAID_FORMATS": module, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert explained("own_family").stdout.startswith("# own\n")
+    missing = explained("no_such_module")
+    assert missing.returncode == 2
+    assert missing.stderr.startswith("unbraid explain: UNBRAID_FORMATS: no_such_module can't be imported")

@@ -19,6 +19,7 @@ from tests.laws.reading import read
 from unbraid import Message
 from unbraid.cli.cases import parser_of, splits_of, tokens_of
 from unbraid.errors import UnbraidError
+from unbraid.formats import load_own
 
 from .files import cases
 
@@ -105,6 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--only", default="", help="cases whose id holds this text")
     options.add_argument("--width", type=int, default=600, help="characters of each miss that are printed")
     chosen = options.parse_args(argv)
+    load_own()
     score: Counter[str] = Counter()
     for case in cases():
         names = (case.get("tool_parser"), case.get("reasoning_parser"))

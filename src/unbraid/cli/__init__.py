@@ -9,6 +9,7 @@ from importlib import import_module
 
 from unbraid import __version__
 from unbraid.errors import UnbraidError
+from unbraid.formats import load_own
 
 __all__ = ["main"]
 
@@ -32,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the process's exit code."""
     args = build_parser().parse_args(argv)
     try:
+        load_own()
         return int(import_module(f"unbraid.cli.{args.command}").run(args))
     except UnbraidError as error:
         print(f"unbraid {args.command}: {error}", file=sys.stderr)

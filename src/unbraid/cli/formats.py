@@ -105,7 +105,8 @@ def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
     markers = dict.fromkeys(marker["text"] for part in parts for marker in part["markers"])
     yield f"    markers: {' '.join(map(repr, markers))}"
     if reasoning and reasoning.get("opened_by"):
-        names = reasoning["switch"]["names"] if reasoning["switch"] else []
+        names = [*(reasoning["switch"] or {"names": []})["names"]]
+        names += [reasoning["level"]["name"]] if reasoning["level"] else []
         yield f"    thinking: opened by {reasoning['opened_by']}, default {reasoning['default']}"
         yield f"    switch: {', '.join(names) or 'none'}"
         ends = reasoning["ends_early"]

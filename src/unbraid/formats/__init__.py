@@ -3,6 +3,7 @@
 from unbraid.formats.registry import (
     REASONING_PARSERS,
     TOOL_PARSERS,
+    load_own,
     names_of,
     preset,
     preset_names,
@@ -17,6 +18,7 @@ from unbraid.formats.registry import (
 __all__ = [
     "REASONING_PARSERS",
     "TOOL_PARSERS",
+    "load_own",
     "names_of",
     "preset",
     "preset_names",

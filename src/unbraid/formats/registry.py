@@ -7,6 +7,7 @@ when its name is first asked for, so a broken one breaks only itself.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
@@ -223,16 +224,37 @@ def _ending(name: str) -> tuple[str, str]:
     return (base, suffix) if SUFFIX.fullmatch(suffix) and not name.startswith(SGLANG) else (name, "")
 
 
-def _hint(name: str, names: list[str]) -> str:
-    """The names that are near, or all of them."""
+def hint(name: str, names: Iterable[str]) -> str:
+    """The names that ``name`` begins with or is near, or all of them.
+
+    Case and a model's owner (``Owner/Name``) don't count.
+    """
     from difflib import get_close_matches
 
-    near = dict.fromkeys(get_close_matches(name, names, 3))
-    return f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(dict.fromkeys(names))}"
+    known = list(dict.fromkeys(names))
+    wanted = name.rpartition("/")[2].lower()
+    begun = sorted((one for one in known if wanted.startswith(one)), key=len, reverse=True)
+    near = list(dict.fromkeys([*begun, *get_close_matches(wanted, known, 3)]))[:3]
+    return f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(known)}"
 
 
 def _unknown(kind: str, name: str, names: list[str]) -> UnknownParser:
-    return UnknownParser(f"unknown {kind} parser {name!r}: {_hint(name, names)}", param=f"{kind}_parser")
+    """Says what the name is known as, where it is a model family's or the other half's."""
+    from unbraid.formats.presets import PRESETS
+
+    other, others = ("reasoning", reasoning_names()) if kind == "tool" else ("tool", tool_names())
+    family = PRESETS.get(_family(name))
+    half = family and (family.tools if kind == "tool" else family.reasoning)
+    if half:
+        known = f"a model family, whose {kind} parser is {half}"
+    else:
+        known = f"a {other} parser; {hint(name, names)}" if name in others else hint(name, names)
+    return UnknownParser(f"unknown {kind} parser {name!r}: {known}", param=f"{kind}_parser")
+
+
+def _family(name: str) -> str:
+    """A family's name as the table has it: small letters, ``-`` for ``_`` and blanks."""
+    return re.sub(r"[\s_]+", "-", name.strip().lower())
 
 
 def _load(kind: str, name: str, where: tuple[str, str]) -> object:
@@ -281,6 +303,18 @@ def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = Fal
         REASONING_PARSERS[name] = ("", name)
         REASONING_ALIASES.pop(name, None)
         _reasoning[name] = half
+
+
+def load_own() -> None:
+    """Import the modules that the environment's ``UNBRAID_FORMATS`` names, which register formats.
+
+    Raises InvalidRequest where one can't be imported.
+    """
+    for module in filter(None, os.environ.get("UNBRAID_FORMATS", "").split(",")):
+        try:
+            import_module(module)
+        except ImportError as cause:
+            raise InvalidRequest(f"UNBRAID_FORMATS: {module} can't be imported: {cause}") from cause
 
 
 def tool_format(name: str) -> Tools | Joint:
@@ -339,9 +373,9 @@ def preset(name: str) -> Preset:
     from unbraid.formats.presets import PRESETS
 
     validate.text("format", name)
-    found = PRESETS.get(re.sub(r"[\s_]+", "-", name.strip().lower()))
+    found = PRESETS.get(_family(name))
     if found is None:
-        raise UnknownParser(f"unknown format {name!r}: {_hint(name, preset_names())}", param="format")
+        raise UnknownParser(f"unknown format {name!r}: {hint(name, preset_names())}", param="format")
     return found
 
 

@@ -75,7 +75,7 @@ def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, pat
     text = word if same_value(coerce(word)[0], value) else text
     read, _ = coerce(text)
     if not same_value(read, value):
-        raise fail(path, f"as raw text its schema makes {read[:60]} of it")
+        raise fail(path, f"its text is read as {read[:60]}, by the tool's schema or for want of one")
     closer = part.pad + part.close.text + part.gap
     xml = part.xml
     if xml is not None and any(char in text for char in xml.chars):
