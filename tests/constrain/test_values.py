@@ -230,3 +230,27 @@ def test_words_of_python_where_the_format_writes_them(tool: str) -> None:
         assert accepts(constraint.lark(), words) is wanted, words
         called = Parser(None, tool, tools=tools).parse(words).tool_calls[0]
         assert json.loads(called.arguments) == {"b": False, "n": None, "e": True}
+
+
+@pytest.mark.parametrize(("char", "fine"), [("-", True), ("\x1c", False), ("\x1f", False), ("\u2028", False)])
+def test_names_of_elements_are_those_that_are_read(char: str, fine: bool) -> None:
+    tools = [function("f", {"type": "object"})]
+    found = constrain(None, "minimax_m3", tools=tools, tool_choice="required")
+    assert found is not None
+    mark = "]<]minimax[>["
+    text = f'{mark}<tool_call>{mark}<invoke name="f">{mark}<a{char}b>1{mark}</a{char}b>{mark}</invoke>'
+    assert accepts(found.lark(), text + f"{mark}</tool_call>") is fine
+    calls = parser(None, "minimax_m3", "off", tools=tools).parse(text + f"{mark}</tool_call>").tool_calls
+    assert [json.loads(one.arguments) for one in calls if one.complete] == (
+        [{f"a{char}b": "1"}] if fine else []
+    )
+
+
+def test_keys_that_are_not_read_are_not_written() -> None:
+    """MiniCPM 5 drops a key that a tool with declared keys does not declare: its grammar has none."""
+    tools = [function("f", {"type": "object", "properties": {"a": {}}})]
+    found = constrain(None, "minicpm5", tools=tools, tool_choice="required")
+    assert found is not None
+    for key, fine in (("a", True), ("b", False)):
+        text = f'<function name="f"><param name="{key}">1</param></function>'
+        assert accepts(found.lark(), text) is fine

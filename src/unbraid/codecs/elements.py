@@ -21,7 +21,8 @@ from unbraid.syntax import MAX_DEPTH, MAX_NAME, WHITE, Elements, Lit
 
 __all__ = ["KEY", "holds_list", "leaf_json", "read_elements"]
 
-KEY = r"[^\s<>=\"'/]"
+KEY = r"[^\s\x1c-\x1f<>=\"'/]"
+"""A character of a name; engines of expressions disagree about the four separators."""
 
 
 class Tag(NamedTuple):

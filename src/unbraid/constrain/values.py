@@ -158,10 +158,12 @@ class _Pairs:
     # -- which pairs ----------------------------------------------------------
 
     def free(self) -> Node:
-        """Any keys, any raw text."""
+        """Any keys that the format reads, any raw text."""
         chars = self.part.key_chars
         inner = chars[:-1] + r" \t\r]" if chars.startswith("[^") else chars
-        key = Regex(f"{inner}(?:{chars}{{0,62}}{inner})?")
+        key: Node = Regex(f"{inner}(?:{chars}{{0,62}}{inner})?")
+        if self.part.declared and (names := Typer(self.tool.parameters).order()):
+            key = alt(Text(encode_entities(one, self.part.entities)) for one in names if self.carries(one))
         return Repeat(self.pair(key, True, UNTYPED, ""), 0, PAIRS)
 
     def strict(self) -> Node:
