@@ -11,12 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
-from tests.constrain.helpers import vocabulary, walk
+from tests.constrain.helpers import accepts, vocabulary, walk
 from unbraid.constrain import constrain
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.message import Message
 from unbraid.newlines import recovered
 from unbraid.syntax import Channels, Elements, Lit, Reasoning, ResponseTemplate, Tools
+from unbraid.writer import write
 
 FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
@@ -169,6 +170,23 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str, sta
                 stream.feed(decoder.decode(words.tokens[token_id]), [token_id])
             stream.finish("stop")
             check(stream.message, choice, thinking, rest, text, tool)
+
+
+@pytest.mark.parametrize(("reasoning", "tool"), PAIRS)
+def test_an_answer_holds_no_marker(reasoning: str | None, tool: str) -> None:
+    """A marker in a string of an answer is refused, unless the answer is read with it."""
+    constraint = constrain(reasoning, tool, tools=TOOLS, tool_choice="none", response_schema=ANSWER)
+    assert constraint is not None
+    lark = constraint.lark()
+    reader = parser(reasoning, tool, "off", tools=TOOLS, tool_choice="none")
+    whole = write(reasoning, tool, Message(content="ANSWER"), tools=TOOLS, thinking="closed")
+    for marker in ("", *markers(reasoning, tool)):
+        answer = json.dumps({"text": f"a{marker}b"}, ensure_ascii=False)
+        text = whole.replace("ANSWER", answer)
+        if accepts(lark, text):
+            assert reader.parse(text).content == answer
+        else:
+            assert marker
 
 
 def test_the_walk_finds_a_wrong_grammar() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.patterns import negated
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments, enveloped
@@ -27,7 +26,7 @@ from unbraid.constrain.tree import (
     maybe,
     seq,
 )
-from unbraid.constrain.typed import Typed
+from unbraid.constrain.unmarked import answer_json
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
 from unbraid.literals import encode_entities
@@ -62,7 +61,6 @@ __all__ = ["Limits", "MarkerMaker", "Thinking", "body_of_calls", "build", "marke
 Thinking = Literal["open", "output", "optional", "off", "closed"]
 MarkerMaker = Callable[[str], Marker]
 GAP = Space(1, " ")
-LISTED = 1024
 
 
 @dataclass(frozen=True)
@@ -268,14 +266,9 @@ class _Builder:
         """The answer by the response schema."""
         schema = answer(self.demand.schema, self.limits.max_string)
         exclude = tuple(one for one in self.forbidden if self.marker(one).token_id is None)
-        if not exclude or (self.demand.mode == "auto" and self.anchored & {"{"}):
+        if self.demand.mode == "auto" and self.anchored & {"{"}:
             return json_node(schema, exclude)
-        notation = AnswerText(exclude)
-        typed = Typed(notation, self.values.rules, schema, self.limits.max_string, "response_schema", LISTED)
-        try:
-            return json_node(schema, exclude, typed.value(schema, ""))
-        except Unsupported:
-            return json_node(schema, exclude)
+        return answer_json(schema, exclude, self.values.rules, self.limits.max_string)
 
     # -- calls ----------------------------------------------------------------
 

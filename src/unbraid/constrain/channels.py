@@ -9,6 +9,7 @@ from unbraid.constrain.build import Limits, MarkerMaker, Thinking, body_of_calls
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
 from unbraid.constrain.tree import Grammar, Marker, Node, Repeat, Run, Space, Text, alt, json_node, maybe, seq
+from unbraid.constrain.unmarked import answer_json
 from unbraid.errors import Unsupported
 from unbraid.machine.frames import frame_of
 from unbraid.machine.headers import RECIPIENT, written_route
@@ -74,7 +75,7 @@ class _Builder:
         if demand.schema is not None:
             schema = answer(demand.schema, self.limits.max_string)
             head = self.header(final, self.typed("json") if self.channels.constrain else None)
-            value = json_node(schema, self.literal)
+            value = answer_json(schema, self.literal, self.rules, self.limits.max_string)
             options.append(seq(head, value, Space(self.limits.max_white), self.end(final)))
         elif demand.mode == "auto":
             ends = [Run(self.forbidden, end=self.marker(end)) for end in final.ends]

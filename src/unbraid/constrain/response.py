@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from unbraid.constrain.build import Limits, MarkerMaker, Thinking
-from unbraid.constrain.notations import AnswerText, GemmaText
+from unbraid.constrain.notations import GemmaText
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
 from unbraid.constrain.tree import (
@@ -22,7 +22,7 @@ from unbraid.constrain.tree import (
     maybe,
     seq,
 )
-from unbraid.constrain.typed import Typed
+from unbraid.constrain.unmarked import answer_json, unmarked
 from unbraid.constrain.values import Values
 from unbraid.errors import Unsupported
 from unbraid.literals import quote
@@ -34,7 +34,6 @@ from unbraid.writing.response import closer_of, marker_text
 
 __all__ = ["build_response"]
 
-LISTED = 1024
 GAP = Space(1, " ")
 
 
@@ -229,13 +228,10 @@ class _Builder:
         """JSON by a schema, in whose strings none of ``exclude`` stands."""
         if any('"' in one or not re.search(r"[^\s\[\]{}:,.\d+\-eEtrufalsn]", one) for one in exclude):
             raise _unsupported("a marker that JSON may hold outside its strings")
-        typed = Typed(AnswerText(exclude), self.values.rules, schema, self.limits.max_string, where, LISTED)
-        try:
-            return json_node(schema, exclude, typed.value(schema, ""))
-        except Unsupported:
-            if where != "response_schema":
-                raise
-            return json_node(schema, exclude)
+        rules, most = self.values.rules, self.limits.max_string
+        if where == "response_schema":
+            return answer_json(schema, exclude, rules, most)
+        return json_node(schema, exclude, unmarked(schema, exclude, rules, most, where))
 
     # -- calls ----------------------------------------------------------------
 

@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.patterns import without
 from unbraid.constrain.schemas import subschemas
 from unbraid.constrain.tree import (
@@ -23,7 +22,7 @@ from unbraid.constrain.tree import (
     Space,
     Text,
 )
-from unbraid.constrain.typed import Typed
+from unbraid.constrain.unmarked import unmarked
 from unbraid.errors import Unsupported
 
 __all__ = ["to_structural_tag"]
@@ -137,7 +136,7 @@ class _Emitter:
         if node.plain is not None:
             return self.format(node.plain)
         rules: dict[str, Node] = {}
-        root = Typed(AnswerText(node.exclude), rules, schema, None, "schema").value(schema, "")
+        root = unmarked(schema, node.exclude, rules, None, "schema")
         return _Emitter(Grammar(root, rules)).format(root)
 
     def reference(self, node: Ref) -> Format:
