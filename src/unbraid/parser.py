@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
@@ -14,7 +15,7 @@ from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import begins_thinking
 from unbraid.machine.response import ResponseMachine, Start, start_of
-from unbraid.machine.setup import answer_of, begin_of, flat, literals, setup
+from unbraid.machine.setup import Setup, answer_of, begin_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -297,10 +298,7 @@ class Parser:
         elif self._joint is not None:
             machine = ResponseMachine(self._state, self._joint, start=self._place, **halves)
         else:
-            offered = self._offered is None or bool(self._offered)
-            by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
-            compiled = setup(self._reasoning, self._tools, self._constrained, by_id, offered=offered)
-            machine = TagMachine(self._state, compiled)
+            machine = TagMachine(self._state, self._setup)
         half = self._reasoning
         if half is not None and half.answer_if and self._kwargs.get(half.answer_if) is True:
             machine = AnswerStream(machine)
@@ -326,6 +324,13 @@ class Parser:
         stream.feed(text, token_ids)
         stream.finish(finish_reason)
         return stream.message
+
+    @cached_property
+    def _setup(self) -> Setup:
+        """The pair, compiled; looked up once, as all of its declarations are hashed for that."""
+        offered = self._offered is None or bool(self._offered)
+        by_id = frozenset(self._state.markers if self._state.tokenizer is not None else ())
+        return setup(self._reasoning, self._tools, self._constrained, by_id, offered=offered)
 
     # -- the start state ------------------------------------------------------
 

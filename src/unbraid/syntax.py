@@ -125,11 +125,6 @@ class Lit:
         """The canonical spelling."""
         return self.spellings[0]
 
-    @property
-    def grows(self) -> bool:
-        """Whether the canonical spelling begins another one, so that what follows decides."""
-        return len(self.spellings) > 1 and any(one.startswith(self.text) for one in self.spellings[1:])
-
 
 def lit(*spellings: str, **flags: bool) -> Lit:
     """A marker of ordinary text, or one that may be either."""

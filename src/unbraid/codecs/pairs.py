@@ -30,7 +30,7 @@ Kind = Literal["string", "json"] | None
 
 def read_pairs(m: Reader, part: Pairs) -> Run:
     """Read every pair up to what follows the last one, which is not consumed."""
-    table = closers(part, m.rest, m.openers(), m.setup.dropped)
+    table = table_of(m, part)
     seen = m.call.keys
     while True:
         if whole_pair(m, part, table, seen):
@@ -54,6 +54,15 @@ def read_pairs(m: Reader, part: Pairs) -> Run:
             raise Cut
         m.fail("broken_call", " or ".join((part.open.text, *table.after)))
     m.args("}")
+
+
+def table_of(m: Reader, part: Pairs) -> Closers:
+    """The closers of this part's values where it stands."""
+    place = (id(m.rest), m.openers())
+    table = m.setup.tables.get(place)
+    if table is None:
+        table = m.setup.tables[place] = closers(part, m.rest, m.openers(), m.setup.dropped)
+    return table
 
 
 def begin(m: Reader) -> None:

@@ -40,6 +40,9 @@ BODY = {char: rf"[^{char}\\]*(?:\\(?:{_WHOLE})[^{char}\\]*)*" for char in "'\""}
 BODIES = {char: re.compile(body) for char, body in BODY.items()}
 ESCAPE = re.compile(rf"\\([0-7]{{1,3}}|{'|'.join(char + digits for char, digits in HEX.items())}|[\s\S])")
 SAME = re.compile(rf'[^{UNSAFE}]*(?:\\["\\nrtbf][^{UNSAFE}]*)*').fullmatch
+PLAIN_ESCAPES = "nrt'\""
+"""What stands, besides a backslash, behind the backslashes of usual strings; no hexadecimal digits do."""
+PLAIN = re.compile(rf"[^\\]*(?:\\[\\{PLAIN_ESCAPES}][^\\]*)*").fullmatch
 _WHITE = f"[{WHITE}]{{0,{MAX_WHITE}}}"
 _BLANK = rf"[ \t]{{0,{MAX_WHITE}}}"
 _VALUE = r"[\"'\[({\])}0-9+.-]|(?:True|False|None|true|false|null)(?=\W)"
@@ -75,7 +78,14 @@ def _unescaped(found: re.Match[str]) -> str:
 
 def as_json(text: str) -> str:
     """What the inside of a Python string, its escapes whole, is inside a JSON string."""
-    return text if SAME(text) else escape(ESCAPE.sub(_unescaped, text))
+    if SAME(text):
+        return text
+    if not PLAIN(text):
+        return escape(ESCAPE.sub(_unescaped, text))
+    text = text.replace(r"\\", r"\x")
+    for char in PLAIN_ESCAPES:
+        text = text.replace("\\" + char, ESCAPES[char])
+    return escape(text.replace(r"\x", "\\"))
 
 
 LANES = {

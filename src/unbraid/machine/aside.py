@@ -50,12 +50,13 @@ class Aside(CallMachine):
 
     # -- calls that count only as a whole -------------------------------------
 
-    def unit(self, read: Callable[[str], Outcome], white: str) -> Run:
-        """Read a call or a section; an atomic one that is not sound is content, all of it."""
+    def unit(self, read: Callable[[str], Outcome], white: str) -> Outcome | Run:
+        """Read a call or a section."""
         assert self.setup.tools is not None
-        if not self.setup.tools.call.atomic:
-            yield from read(white)
-            return
+        return self.whole_unit(read, white) if self.setup.tools.call.atomic else read(white)
+
+    def whole_unit(self, read: Callable[[str], Outcome], white: str) -> Run:
+        """Read an atomic call or section: one that is not sound is content, all of it."""
         flags = self.blank, self.fresh, self.after_call
         start, undo = self.set_aside()
         outcome = yield from read(white)

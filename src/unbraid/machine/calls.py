@@ -12,14 +12,14 @@ from unbraid.codecs.json_text import read_json
 from unbraid.codecs.pairs import read_pairs
 from unbraid.codecs.pythonic import read_python_calls
 from unbraid.machine.core import Broken, Call, Cut, Refuted, Run
-from unbraid.machine.names import read_choice, read_given, read_id, read_name, read_word
+from unbraid.machine.names import choose, read_given, read_id, read_name, read_word
 from unbraid.machine.recovery import Recovery
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
+from unbraid.machine.steps import Step
 from unbraid.schema import Typer
 from unbraid.syntax import (
     WHITE,
-    Choice,
     Elements,
     Envelope,
     Envelopes,
@@ -88,7 +88,7 @@ class CallMachine(Recovery):
         assert self.setup.tools is not None
         self.begin_trial(white)
         try:
-            yield from self.sequence(self.setup.tools.call.parts[behind:])
+            yield from self.sequence(self.setup.steps[behind:])
             self.end_trial()
             outcome = "read"
         except Refuted as why:
@@ -310,7 +310,7 @@ class CallMachine(Recovery):
         self.trial = held if held is not None else []
         before = len(self.trial)
         try:
-            yield from self.sequence(self.setup.tools.call.parts)
+            yield from self.sequence(self.setup.steps)
             self.end_trial()
             return "read"
         except Refuted as why:
@@ -379,40 +379,27 @@ class CallMachine(Recovery):
 
     # -- parts ----------------------------------------------------------------
 
-    def sequence(self, parts: tuple[Part, ...]) -> Run:
-        """Read parts in order."""
-        skip_to = -1
-        outer = self.rest
-        try:
-            for n, part in enumerate(parts):
-                if n < skip_to:
-                    continue
-                if self.stands(part):
-                    continue
-                rest = parts[n + 1 :]
-                if isinstance(part, Lit):
-                    skip = yield from self.read_lit(part, rest)
-                    skip_to = n + 1 + skip
-                else:
-                    self.rest = (*rest, *outer)
-                    yield from READERS[type(part)](self, part)
-                    self.rest = outer
-        finally:
-            self.rest = outer
+    def sequence(self, steps: tuple[Step, ...]) -> Run:
+        """Read the parts of a template in order."""
+        n = 0
+        while n < len(steps):
+            step = steps[n]
+            n += 1
+            if step.text and self.alignment is None and self.buf.startswith(step.text, self.i):
+                self.take(len(step.text), "markup")
+            elif isinstance(step.part, Ws):
+                if self.blank_here():
+                    yield from self.white_run(WHITE)
+            elif isinstance(step.part, Lit):
+                n += yield from self.read_lit(step.part, step)
+            elif step.options is not None:
+                steps = yield from choose(self, step.options)
+                n = 0
+            else:
+                self.rest = step.behind
+                yield from READERS[type(step.part)](self, step.part)
 
-    def stands(self, part: Part) -> bool:
-        """Read a marker that stands here as it is mostly written, or no white space; False for the rest."""
-        if isinstance(part, Ws):
-            return not self.blank_here()
-        if not isinstance(part, Lit) or part.repeats or self.alignment is not None:
-            return False
-        marker = part.spellings[0]
-        if not self.buf.startswith(marker, self.i) or part.grows:
-            return False
-        self.take(len(marker), "markup")
-        return True
-
-    def read_lit(self, part: Lit, rest: tuple[Part, ...]) -> Generator[None, None, int]:
+    def read_lit(self, part: Lit, step: Step) -> Generator[None, None, int]:
         """Read a marker; returns how many of the parts behind it are to be skipped."""
         spelling = yield from self.literal(part.spellings)
         if spelling is not None:
@@ -425,16 +412,12 @@ class CallMachine(Recovery):
                 self.take(len(spelling), "markup")
             return 0
         if part.optional:
-            if self.is_cut() and not self.required((*rest, *self.rest)):
+            if self.is_cut() and not self.required(step.behind):
                 self.take(len(self.buf) - self.i, "markup")
             return 0
         if (self.eof and self.i >= len(self.buf)) or self.is_cut():
             raise Cut
-        return (yield from self.missing(part, rest))
-
-    def read_ws(self, part: Ws) -> Run:
-        """Read the white space that a template allows."""
-        yield from self.white_run(WHITE)
+        return (yield from self.missing(part, step.rest))
 
     def read_nothing(self, part: Nothing) -> Run:
         """No arguments: nothing more of the call is to come."""
@@ -449,12 +432,10 @@ class CallMachine(Recovery):
 
 
 READERS: dict[type, Callable[[Any, Any], Run]] = {
-    Ws: CallMachine.read_ws,
     Word: read_word,
     Name: read_name,
     Given: read_given,
     Id: read_id,
-    Choice: read_choice,
     Json: read_json,
     Envelope: read_tagged,
     Named: read_named,

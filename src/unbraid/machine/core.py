@@ -159,13 +159,15 @@ class Machine:
         i = self.i
         self.base += i
         self.buf = buf = self.buf[i:] + text
+        if self.drafting:
+            self.draft_text.append(text)
         lane = self.lane
         if lane is not None:
             stop = lane.near(buf)
             if stop is not None:
                 self.i = stop
                 self.pos += stop
-                self.look = lane.look if stop == len(buf) else None
+                self.look = lane.look if stop == len(buf) and not self.drafting else None
                 text = buf[:stop]
                 if lane.encode is not None:
                     text = lane.encode(text)
@@ -173,11 +175,13 @@ class Machine:
                     return []
                 self.lane_parts.append(text)
                 index = self.lane_index
-                return [self.lane_event(text) if index < 0 else ToolCallArguments(index, text)]
+                event = self.lane_event(text) if index < 0 else ToolCallArguments(index, text)
+                if not self.drafting:
+                    return [event]
+                self.out.append(event)
+                return []
             self.lane = self.look = None
         self.i = 0
-        if self.drafting:
-            self.draft_text.append(text)
         if self.alignment is not None:
             self.alignment.begins_with(text)
         next(self.generator, None)
@@ -274,10 +278,17 @@ class Machine:
         if not length:
             return
         call = self.call
-        index = call.index if call.announced else None
-        if call.dropped and index is not None:
-            kind, index = "dropped", None
-        if not self.spans or self.spans[-1][0] != kind or self.spans[-1][2] != index:
+        index: int | None = None
+        if call.announced:
+            if call.dropped:
+                kind = "dropped"
+            else:
+                index = call.index
+        if self.spans:
+            last, _, of = self.spans[-1]
+            if last != kind or of != index:
+                self.spans.append((kind, self.pos, index))
+        else:
             self.spans.append((kind, self.pos, index))
         self.pos += length
 
@@ -349,11 +360,14 @@ class Machine:
     def set_lane(
         self, lane: Lane, event: Callable[[str], Event], parts: list[str] | deque[str], index: int = -1
     ) -> None:
-        """Let text through until the next wait: as ``event``, or as arguments of the call ``index``."""
-        if self.drafting or self.trial is not None:
+        """Let text through until the next wait: as ``event``, or as arguments of the call ``index``.
+
+        A draft in thinking has none, as thinking may end anywhere in it.
+        """
+        if self.trial is not None or (self.drafting and self.thinking):
             return
         self.lane = lane
-        self.look = lane.look if self.i == len(self.buf) else None
+        self.look = lane.look if self.i == len(self.buf) and not self.drafting else None
         self.lane_event = event
         self.lane_index = index
         self.lane_parts = parts

@@ -9,10 +9,10 @@ from functools import lru_cache
 from unbraid.literals import decode_entities
 from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
-from unbraid.machine.setup import first_literals
-from unbraid.syntax import MAX_NAME, NAME_CHARS, WHITE, Choice, Given, Id, Name, Part, Word
+from unbraid.machine.steps import Options, Step
+from unbraid.syntax import MAX_NAME, NAME_CHARS, WHITE, Given, Id, Name, Word
 
-__all__ = ["read_choice", "read_given", "read_id", "read_name", "read_word"]
+__all__ = ["choose", "read_given", "read_id", "read_name", "read_word"]
 
 
 @lru_cache(maxsize=64)
@@ -89,14 +89,13 @@ def read_id(m: Reader, part: Id) -> Run:
     yield from m.white_run(WHITE)
 
 
-def read_choice(m: Reader, part: Choice) -> Run:
-    """Read the option that can begin with what stands here."""
-    beginnings, names, width, expected = _options(part)
+def choose(m: Reader, options: Options) -> Generator[None, None, tuple[Step, ...]]:
+    """The option that can begin with what stands here."""
     while True:
-        rest = m.buf[m.i : m.i + width]
+        rest = m.buf[m.i : m.i + options.width]
         waiting = False
         cut = False
-        for text, option in beginnings:
+        for text, steps in options.beginnings:
             if not rest.startswith(text):
                 partial = len(rest) < len(text) and text.startswith(rest)
                 waiting |= partial and not m.eof
@@ -104,42 +103,16 @@ def read_choice(m: Reader, part: Choice) -> Run:
                 continue
             counts = m.is_marker(text, m.i)
             if counts and not waiting:
-                yield from m.sequence(option)
-                return
+                return steps
             waiting |= counts is None
-        for name, option in names:
-            if rest and not waiting and _run(name.chars).match(rest[0]).end():  # type: ignore[union-attr]
-                yield from m.sequence(option)
-                return
+        if rest and not waiting:
+            for chars, steps in options.names:
+                if chars.match(rest):
+                    return steps
         if m.eof and (cut or not rest):
             raise Cut
         if not waiting:
-            if (yield from m.literal(m.openers())) is None:
-                raise Refuted("not_a_call", expected)
-            yield from m.sequence(part.options[0])
-            return
+            if (yield from m.literal(m.openers())) is None or not m.call.name:
+                raise Refuted("not_a_call", options.expected)
+            return options.first
         yield
-
-
-Parts = tuple[Part, ...]
-Options = tuple[list[tuple[str, Parts]], list[tuple[Name, Parts]], int, str]
-# By identity: a declaration is hashed anew, all of it, at every look-up.
-_KNOWN: dict[int, tuple[Choice, Options]] = {}
-
-
-def _options(part: Choice) -> Options:
-    """What each option may begin with, the longest first; options that begin with a name; the
-    length of the longest beginning; and all of them in words."""
-    known = _KNOWN.get(id(part))
-    if known is None or known[0] is not part:
-        names = [(option[0], option) for option in part.options if isinstance(option[0], Name)]
-        found = [
-            (text, option)
-            for option in part.options
-            if not isinstance(option[0], Name)
-            for text, _ in first_literals(option)
-        ]
-        expected = " or ".join(dict.fromkeys(text for text, _ in found))
-        found.sort(key=lambda one: -len(one[0]))
-        known = _KNOWN[id(part)] = (part, (found, names, len(found[0][0]) if found else 1, expected))
-    return known[1]

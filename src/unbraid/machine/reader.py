@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from unbraid.machine.core import Cut, Refuted, Run
+from unbraid.machine.core import Cut, Refuted
 from unbraid.machine.primitives import Primitives
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
@@ -84,10 +84,6 @@ class Reader(Primitives):
         if called:
             self.next_call()
         return True
-
-    def sequence(self, parts: tuple[Part, ...]) -> Run:
-        """Read parts in order."""
-        raise NotImplementedError
 
     def openers(self) -> tuple[str, ...]:
         """What begins the next call or ends the section: proof that this one is over."""

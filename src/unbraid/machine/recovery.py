@@ -7,7 +7,6 @@ from collections.abc import Generator
 from unbraid.machine.core import Broken, Call, Refuted, Run, Trial
 from unbraid.machine.markers import scanner
 from unbraid.machine.reader import Reader
-from unbraid.machine.setup import call_closers
 from unbraid.syntax import MAX_WHITE, WHITE, Json, Lit, Part, Ws
 
 __all__ = ["Recovery"]
@@ -19,8 +18,8 @@ class Recovery(Reader):
     def refuted(self, why: Refuted) -> None:
         """Give the text back, in place."""
         trial, self.trial = self.trial or [], None
-        white = sum(len(text) for kind, text in trial if kind == "white")
-        text = "".join(text for _, text in trial)
+        white = len(trial[0][1]) if trial and trial[0][0] == "white" else 0
+        text = "".join([text for _, text in trial])
         if len(text) > white:
             self.note(why.code, self.pos + white, self.pos + len(text.rstrip()), why.expected)
         self.give_back(text)
@@ -48,7 +47,7 @@ class Recovery(Reader):
     def closer_behind(self) -> Run:
         """Consume the call's closer if it stands here, behind white space."""
         held = yield from self.white_held()
-        spelling = yield from self.literal(self.closers())
+        spelling = yield from self.literal(self.setup.closers)
         if spelling is None:
             self.white.append(held)
             return
@@ -80,7 +79,7 @@ class Recovery(Reader):
             marker = self.setup.recover.standing(found, self.eof)
             counts = self.is_marker(marker, self.i) if marker is not None else None
             if counts and marker is not None:
-                if marker in self.closers():
+                if marker in self.setup.closers:
                     self.take(len(marker), "markup")
                 break
             if counts is None and not self.eof:
@@ -89,11 +88,6 @@ class Recovery(Reader):
                 self.take(1, "broken")
         self.blank = self.after_call = True
         self.fresh = False
-
-    def closers(self) -> tuple[str, ...]:
-        """The last markers of a call, in every spelling."""
-        assert self.setup.tools is not None
-        return tuple(spelling for one in call_closers(self.setup.tools.call) for spelling in one.spellings)
 
     def cut(self) -> None:
         """The output ended inside a call."""
@@ -176,10 +170,7 @@ class Recovery(Reader):
 
     def openers(self) -> tuple[str, ...]:
         """What begins the next call or ends the section: proof that this one is over."""
-        tools = self.setup.tools
-        assert tools is not None
-        section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
-        return (*(one for one in self.setup.call_openers if one not in self.setup.anchored), *section)
+        return self.setup.openers
 
     def closer_nearby(self, part: Lit, rest: tuple[Part, ...]) -> Run:
         """A proven call without its closer: text up to a closer nearby is noise, else it is content."""

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from unbraid.machine.markers import Scanner, scanner
+from unbraid.machine.steps import Step, first_literals, steps_of
 from unbraid.syntax import (
     BLANK,
     NO_SPACE,
     Answer,
     Calls,
     Choice,
-    Envelope,
-    Envelopes,
     GemmaObject,
-    Json,
     Lit,
-    Named,
     Pairs,
     Part,
-    PythonCalls,
     Reasoning,
     Space,
     Tools,
@@ -29,40 +26,21 @@ from unbraid.syntax import (
     Ws,
 )
 
+if TYPE_CHECKING:
+    from unbraid.codecs.closers import Closers
+
 __all__ = [
     "Setup",
     "answer_of",
     "begin_of",
     "call_closers",
     "call_openers",
+    "first_literals",
     "flat",
     "literals",
     "setup",
     "written_parts",
 ]
-
-_FIRST_CHAR: dict[type, str] = {PythonCalls: "[", **dict.fromkeys((Envelope, Named, GemmaObject, Json), "{")}
-
-
-def first_literals(parts: tuple[Part, ...]) -> list[tuple[str, bool]]:
-    """What a sequence of parts may begin with: spellings, and whether each is a marker."""
-    found: list[tuple[str, bool]] = []
-    for part in parts:
-        if isinstance(part, Lit):
-            found += [(spelling, True) for spelling in part.spellings]
-            if not part.optional:
-                return found
-        elif isinstance(part, Choice):
-            for option in part.options:
-                found += first_literals(option)
-            return found
-        elif isinstance(part, Envelopes):
-            return [*found, (part.open.strip() or "{", False)]
-        elif type(part) in _FIRST_CHAR:
-            return [*found, (_FIRST_CHAR[type(part)], False)]
-        elif isinstance(part, Pairs):
-            found += [(spelling, True) for spelling in part.open.spellings]
-    return found
 
 
 def flat(parts: tuple[Part, ...]) -> Iterator[Part]:
@@ -133,9 +111,19 @@ def answer_of(reasoning: Reasoning | None, tools: Tools | None) -> Answer | None
     return next((half.answer for half in (reasoning, tools) if half and half.answer), None)
 
 
+SURE = ("call", "section", "dropped")
+"""What a marker means whatever stands around it."""
+
+
 @dataclass(frozen=True)
 class Setup:
-    """A pair of halves, compiled: scanners and the meaning of every marker."""
+    """A pair of halves, compiled: scanners, the meaning of every marker, the steps of a call.
+
+    ``sure`` are markers that count wherever they stand; ``behind_text`` is text behind
+    which a call without a marker may begin. ``openers`` begin the next call or end the
+    section, ``closers`` are a call's last markers. ``tables`` say where raw values end,
+    each made when it is first asked for.
+    """
 
     reasoning: Reasoning | None
     tools: Tools | None
@@ -158,6 +146,12 @@ class Setup:
     behind: Scanner = field(default_factory=lambda: scanner(()))
     behind_answer: tuple[str, ...] = ()
     recover: Scanner = field(default_factory=lambda: scanner(()))
+    sure: frozenset[str] = frozenset()
+    behind_text: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    openers: tuple[str, ...] = ()
+    closers: tuple[str, ...] = ()
+    tables: dict[tuple[int, tuple[str, ...]], Closers] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=256)
@@ -238,6 +232,7 @@ def setup(
         kinds |= dict.fromkeys(stray, "stray")
         content += stray
         thinking += stray if reasoning else ()
+    unmarked = _unmarked(tools) if tools else frozenset()
     return Setup(
         reasoning=reasoning,
         tools=tools,
@@ -247,7 +242,7 @@ def setup(
         kinds=kinds,
         call_openers=openers,
         bodies=tuple(text for text, _ in first_literals(tools.call.parts)) if tools else (),
-        anchored=_unmarked(tools) if tools else frozenset(),
+        anchored=unmarked,
         dropped=dropped,
         stems=tuple(one for half in (reasoning, named) if half for one in half.stems),
         begin=begin_of(reasoning, named),
@@ -260,6 +255,11 @@ def setup(
         behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
         behind_answer=(*dropped, *starts),
         recover=scanner((*_recovery(tools), *around)) if tools else scanner(()),
+        sure=frozenset(one for one, kind in kinds.items() if kind in SURE) - unmarked,
+        behind_text=tools.call.behind if tools else (),
+        steps=steps_of(tools.call.parts) if tools else (),
+        openers=_openers(tools) if tools else (),
+        closers=_closers(tools) if tools else (),
     )
 
 
@@ -279,9 +279,20 @@ def _unmarked(tools: Tools) -> frozenset[str]:
     return frozenset(text for text, marked in firsts if not marked)
 
 
+def _openers(tools: Tools) -> tuple[str, ...]:
+    """What begins the next call or ends the section: proof that this one is over."""
+    unmarked = _unmarked(tools)
+    section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
+    return (*(one for one in call_openers(tools.call) if one not in unmarked), *section)
+
+
+def _closers(tools: Tools) -> tuple[str, ...]:
+    """The last markers of a call, in every spelling."""
+    return tuple(spelling for one in call_closers(tools.call) for spelling in one.spellings)
+
+
 def _recovery(tools: Tools) -> tuple[str, ...]:
     """Where reading resumes behind a broken call: its closers, the section's, the next opener."""
-    last = [spelling for one in call_closers(tools.call) for spelling in one.spellings]
     section = tools.section.close.spellings if tools.section else ()
     openers = [one for one in call_openers(tools.call) if one not in _unmarked(tools)]
-    return tuple(dict.fromkeys((*last, *section, *openers)))
+    return tuple(dict.fromkeys((*_closers(tools), *section, *openers)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from typing import Literal
 
@@ -51,10 +52,8 @@ class TagMachine(AnswerMachine, Aside):
                 yield from self.unit(self.section, self.take_white())
             elif kind == "call":
                 yield from self.unit(self.attempt, self.take_white())
-                while self.after_call and self.blank and (yield from self.echo()):
-                    pass
                 if self.after_call and self.blank:
-                    yield from self.behind()
+                    yield from self.behind_call()
             elif kind == "answer":
                 self.answer(marker)
                 assert self.setup.answer is not None
@@ -67,6 +66,15 @@ class TagMachine(AnswerMachine, Aside):
                 self.cite_end(marker, "content")
             else:
                 self.stray(marker, kind)
+
+    def behind_call(self) -> Run:
+        """What stands behind a call and is no part of the message."""
+        assert self.setup.tools is not None
+        if self.setup.tools.echoes:
+            while self.after_call and self.blank and (yield from self.echo()):
+                pass
+        if self.after_call and self.blank:
+            yield from self.behind()
 
     def stray(self, marker: str, kind: str) -> None:
         """A turn end, or a special token out of its place: markup in no strand."""
@@ -90,6 +98,9 @@ class TagMachine(AnswerMachine, Aside):
         while True:
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
+            if found is not None and at > self.i and self.in_line(found, at, scan):
+                at = stop + 1
+                continue
             if stop > self.i:
                 self.say(strand, stop)
             if found is None:
@@ -119,6 +130,13 @@ class TagMachine(AnswerMachine, Aside):
                 if at > len(self.buf):
                     at = len(self.buf)
 
+    def in_line(self, found: re.Match[str], at: int, scan: Scanner) -> bool:
+        """Whether what begins a call at the start of a line stands behind other text, from ``at`` - 1 on."""
+        if found.group() not in self.setup.anchored or self.setup.behind_text:
+            return False
+        before = self.buf[at - 1 : found.start()]
+        return "\n" not in before and not before.isspace() and scan.whole(found, self.eof)
+
     def cut_marker(self) -> None:
         """The output ended inside a marker that can't be text: it is markup as far as it goes."""
         self.give_white("reasoning" if self.thinking else "content")
@@ -128,6 +146,8 @@ class TagMachine(AnswerMachine, Aside):
 
     def accepts(self, marker: str, strand: str) -> bool | None:
         """Whether a marker found at ``buf[i]`` means something here; None when its id must come first."""
+        if marker in self.setup.sure:
+            return self.is_marker(marker, self.i)
         kind = self.setup.kinds[marker]
         if kind == "open" and strand == "content":
             if not self.may_open():
@@ -141,7 +161,7 @@ class TagMachine(AnswerMachine, Aside):
             if not ends:
                 return None if ends is None else self.by_id(marker) and self.is_marker(marker, self.i)
         elif marker in self.setup.anchored:
-            return self.blank or "\n" in "".join(self.white) or self.stands_behind()
+            return self.blank or "\n" in "".join(self.white) or self.stands_behind(self.setup.behind_text)
         elif kind == "cite_end":
             return self.cites_here(marker)
         elif (kind, strand) == ("close", "content") and self.closes_nothing():
@@ -150,13 +170,13 @@ class TagMachine(AnswerMachine, Aside):
             return self.by_id(marker) and self.is_marker(marker, self.i)
         return self.is_marker(marker, self.i)
 
-    def stands_behind(self) -> bool:
-        """Whether a call without a marker may begin behind the text that was given out last."""
-        assert self.setup.tools is not None
-        behind = self.setup.tools.call.behind
-        longest = max(map(len, behind), default=0)
+    def stands_behind(self, behind: tuple[str, ...]) -> bool:
+        """Whether one of these texts was given out last."""
+        if not behind:
+            return False
+        longest = max(map(len, behind))
         tail = ""
-        for piece in reversed(self.content_parts if longest else ()):
+        for piece in reversed(self.content_parts):
             tail = piece + tail
             if len(tail) >= longest:
                 break
@@ -419,10 +439,6 @@ class TagMachine(AnswerMachine, Aside):
 
     def echo(self) -> Generator[None, None, bool]:
         """Behind a call, its body once more with another closer: it is dropped. Anything else is text."""
-        tools = self.setup.tools
-        assert tools is not None
-        if not tools.echoes:
-            return False
         held = yield from self.white_held()
         if (yield from self.peek()) != "[":
             self.white.append(held)
@@ -430,7 +446,7 @@ class TagMachine(AnswerMachine, Aside):
         start, undo = self.set_aside()
         outcome = yield from self.attempt("", behind=1)
         text = self.undo(start, undo)
-        if outcome == "read" and text.endswith(self.closers()):
+        if outcome == "read" and text.endswith(self.setup.closers):
             self.note("repeated_call", self.pos, self.pos + len(held) + len(text), "a call once")
             self.mark("dropped", len(held) + len(text))
             self.blank = self.after_call = True
