@@ -6,6 +6,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -194,3 +195,21 @@ def test_formats_lists_families_and_aliases() -> None:
 
 def test_explain_takes_a_family() -> None:
     assert run("explain", "deepseek-v3.1").startswith("# deepseek-v3.1\n")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "holds"),
+    [("lark", "start: "), ("structural_tag", '"type": "structural_tag"'), ("json_schema", '"type": "array"')],
+)
+def test_the_grammar_s_dialects(dialect: str, holds: str, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]', encoding="utf-8")
+    assert holds in run("grammar", "hermes", "--tools", str(tools), "--dialect", dialect)
+
+
+def test_a_word_is_a_switch_in_the_lists() -> None:
+    listed = run("formats").partition("hy_v4 ")[2]
+    assert "    switch: reasoning_effort\n" in listed.partition("tool_choice")[0]
+    page = run("formats", "--markdown")
+    assert "| `hy-4` | Hy4 | hy_v4 | hy_v4 | on | `reasoning_effort` |" in page
+    assert "| `glm-5.3` | GLM-5.3 | glm47 | glm47 | on |  |" in page

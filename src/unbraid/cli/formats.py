@@ -48,15 +48,30 @@ def run(args: argparse.Namespace) -> int:
 
 def page() -> Iterator[str]:
     """The lines of a page: every family with its pair, every name with its models."""
-    yield from ("# Formats", "", "Made by `unbraid formats --markdown`.", "", "## Model families", "")
-    yield from _table("`format=`", "models", "reasoning parser", "tool parser", "thinks by default")
+    yield from (
+        "# Formats",
+        "",
+        "Made by `unbraid formats --markdown`.",
+        "",
+        "## Model families",
+        "",
+        "The switch is the variable in `chat_template_kwargs` that turns thinking on or off; "
+        "`unbraid explain NAME` says which values do.",
+        "",
+    )
+    columns = ("`format=`", "models", "reasoning parser", "tool parser", "thinks by default", "switch")
+    yield from _table(*columns)
     for name in preset_names():
         family = preset(name)
         half = describe(family.reasoning)["reasoning"] if family.reasoning else None
         default = half and half["default"]
+        named = _switch(half) if half else []
         if family.switch:
+            words = family.switch.off_words or family.switch.on_words
+            named = [*family.switch.names, *([family.switch.level] if words else [])]
             default = "on" if family.switch.default else "off"
-        yield _row(f"`{name}`", ", ".join(family.models), family.reasoning, family.tools, default)
+        switch = ", ".join(f"`{one}`" for one in named)
+        yield _row(f"`{name}`", ", ".join(family.models), family.reasoning, family.tools, default, switch)
     for kind, names in (("reasoning", reasoning_names()), ("tools", tool_names())):
         parser = "Reasoning parsers" if kind == "reasoning" else "Tool parsers"
         yield from ("", f"## {parser}", "")
@@ -91,6 +106,12 @@ def _presets(as_json: bool) -> int:
     return 0
 
 
+def _switch(half: dict[str, Any]) -> list[str]:
+    """The template's variables that turn thinking on or off."""
+    names = list(half["switch"]["names"]) if half["switch"] else []
+    return list(dict.fromkeys([*names, half["level"]["name"]] if half["level"] else names))
+
+
 def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
     """What a person wants to know of a format, a few lines."""
     reasoning, tools = format_["reasoning"], format_["tools"]
@@ -105,8 +126,7 @@ def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
     markers = dict.fromkeys(marker["text"] for part in parts for marker in part["markers"])
     yield f"    markers: {' '.join(map(repr, markers))}"
     if reasoning and reasoning.get("opened_by"):
-        names = [*(reasoning["switch"] or {"names": []})["names"]]
-        names += [reasoning["level"]["name"]] if reasoning["level"] else []
+        names = _switch(reasoning)
         yield f"    thinking: opened by {reasoning['opened_by']}, default {reasoning['default']}"
         yield f"    switch: {', '.join(names) or 'none'}"
         ends = reasoning["ends_early"]

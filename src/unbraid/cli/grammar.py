@@ -5,13 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unbraid.constrain import constrain
+from unbraid.constrain import Constraint, constrain
 from unbraid.errors import InvalidRequest
 
 __all__ = ["add_parser", "run"]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+DIALECTS: dict[str, Callable[[Constraint], str]] = {
+    "lark": Constraint.lark,
+    "structural_tag": lambda constraint: _json(constraint.structural_tag()),
+    "json_schema": lambda constraint: _json(constraint.json_schema()),
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -34,7 +46,12 @@ def add_parser(commands: Any) -> None:
         default="off",
         help="opened by the prompt (open), by the model (output), perhaps (optional); off (default), closed",
     )
-    parser.add_argument("--dialect", choices=("lark", "structural_tag"), default="lark")
+    parser.add_argument(
+        "--dialect",
+        choices=tuple(DIALECTS),
+        default="lark",
+        help="json_schema: calls as a plain JSON array, without thinking",
+    )
     parser.add_argument("--tool-strict-level", choices=("auto", "function", "parameter"), default="auto")
     parser.add_argument("--single", action="store_true", help="at most one call (parallel_tool_calls=false)")
 
@@ -52,14 +69,12 @@ def run(args: argparse.Namespace) -> int:
         parallel_tool_calls=not args.single,
         thinking=args.thinking,
         strict_level=args.tool_strict_level,
+        reads_as="json" if args.dialect == "json_schema" else "native",
     )
     if constraint is None:
         print("nothing to enforce: no tool is strict and no call is demanded", file=sys.stderr)
         return 1
-    if args.dialect == "lark":
-        print(constraint.lark())
-    else:
-        print(json.dumps(constraint.structural_tag(), ensure_ascii=False, indent=2))
+    print(DIALECTS[args.dialect](constraint))
     return 0
 
 
