@@ -1,0 +1,237 @@
+"""A format as plain data."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from unbraid.errors import UnknownParser
+from unbraid.explain_response import template_markers
+from unbraid.explaining.notation import written_id
+from unbraid.formats import (
+    names_of,
+    preset,
+    preset_names,
+    reasoning_format,
+    reasoning_names,
+    sglang_names_of,
+    tool_format,
+    tool_names,
+)
+from unbraid.formats.registry import hint
+from unbraid.machine.setup import call_openers, literals
+from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
+
+__all__ = ["CUT", "ENFORCED", "IGNORED", "TURN_END", "halves_of", "reasoning_data", "tools_data"]
+
+CUT = {
+    "complete calls": "kept; finish_reason stays as the engine gave it",
+    "an announced call": "kept with complete=false; its fragments stop at the last valid text",
+    "an opener without a name": "span unfinished, in no strand",
+    "half a marker": "text",
+    "open thinking": "reasoning",
+}
+
+ENFORCED = {
+    "none": "nothing; the text of a call is content",
+    "auto": "nothing, unless a tool is strict: then names, the format's frame and the strict tools' schemas",
+    "required": "at least one call: names, the format's frame, an object as arguments, strict tools' schemas",
+    "named": "exactly one call of that name, otherwise as required",
+}
+
+TURN_END = "turn end"
+
+IGNORED = "in no strand"
+
+
+def halves_of(name: str) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
+    """What the name stands for; a format that is both halves is so under each of its names."""
+    reasoning: Reasoning | Joint | None = None
+    tools: Tools | Joint | None = None
+    with suppress(UnknownParser):
+        reasoning = reasoning_format(name)
+    with suppress(UnknownParser):
+        tools = tool_format(name)
+    if reasoning is None and tools is None:
+        try:
+            family = preset(name)
+        except UnknownParser:
+            known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
+            raise UnknownParser(f"unknown parser {name!r}: {hint(name, known)}", param="name") from None
+        reasoning = reasoning_format(family.reasoning) if family.reasoning else None
+        tools = tool_format(family.tools) if family.tools else None
+    if isinstance(tools, Channels) and all(one.strand != "reasoning" for one in tools.routes):
+        return None, tools
+    if isinstance(tools, Joint):
+        return tools, tools
+    if isinstance(reasoning, Joint):
+        return reasoning, reasoning
+    return reasoning, tools
+
+
+def _marker(one: Lit, role: str) -> dict[str, Any]:
+    return {
+        "text": one.text,
+        "role": role,
+        "spellings": list(one.spellings),
+        "special": None if role in (TURN_END, IGNORED) else one.special,
+        "optional": one.optional,
+    }
+
+
+def _answer_markers(half: Reasoning | Tools) -> list[dict[str, Any]]:
+    """The markers around content, and those of passages that cite."""
+    if half.answer is None:
+        return []
+    found = [_marker(half.answer.open, "before content"), _marker(half.answer.close, "behind content")]
+    cite = half.answer.cite
+    if cite is not None:
+        found.append(_marker(Lit((cite.open,), optional=True), "begins a passage that cites"))
+        found.append(_marker(Lit((cite.close,), optional=True), f"ends it, sources up to {cite.end}"))
+    return found
+
+
+def _space(space: Space) -> dict[str, Any]:
+    return {"text": space.text, "tolerates": "any run of white space" if space.any else "less of it"}
+
+
+def _template_data(half: ResponseTemplate, kind: str) -> dict[str, Any]:
+    return {
+        "names": names_of(kind, half),
+        "sglang": sglang_names_of(kind, half),
+        "models": list(half.models),
+        "markers": [_marker(one, role) for one, role in template_markers(half)],
+        "framing": {},
+        "cut_policy": dict(CUT),
+    }
+
+
+def reasoning_data(half: Reasoning | Joint) -> dict[str, Any]:
+    if isinstance(half, ResponseTemplate):
+        names = half.switch.names
+        null = "on" if half.switch.on(dict.fromkeys(names)) else "off"
+        return {**_template_data(half, "reasoning"), "opened_by": "either", "level": None, "default": "on",
+                "switch": {"names": list(names), "null": null},
+                "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
+    if isinstance(half, Channels):
+        return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "level": None,
+                "default": "on",
+                "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
+    switch = half.switch
+    by_null = switch.on(dict.fromkeys(switch.names)) if switch.names else switch.default
+    return {
+        "names": names_of("reasoning", half),
+        "sglang": sglang_names_of("reasoning", half),
+        "models": list(half.models),
+        **_request_data(half),
+        "markers": [_marker(half.open, "opens thinking"), _marker(half.close, "closes thinking"),
+                    *_answer_markers(half), *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+                    *(_marker(Lit((one,)), IGNORED) for one in half.ignored)],
+        "label": half.label,
+        "opened_by": half.opened_by,
+        "switch": {"names": list(switch.names), "null": "on" if by_null else "off"} if switch.names else None,
+        "level": _level(switch),
+        "default": "on" if switch.default else "off",
+        "reopens": half.reopens,
+        "ends_early": {"tools_inside": half.tools_inside, "ends_at": list(half.ends_at)},
+        "prompt_when_off": half.empty_when_off,
+        "answer_if": half.answer_if,
+        "escaped_newlines": half.escaped_newlines,
+        "inline": half.inline,
+        "framing": {part: _space(getattr(half, part))
+                    for part in ("begin", "before", "lead", "trail", "after", "end")},
+        "cut_policy": dict(CUT),
+    }  # fmt: skip
+
+
+def _request_data(half: Reasoning | Tools) -> dict[str, Any]:
+    """What of a half the request or the checkpoint decides."""
+    variants = half.variants
+    return {
+        "variants": {"name": variants.variable, "halves": dict(variants.names)} if variants else None,
+        "suffixes": list(half.suffixes),
+    }
+
+
+def _level(switch: Switch) -> dict[str, Any] | None:
+    if not (switch.off_words or switch.on_words):
+        return None
+    return {"name": switch.level, "off": list(switch.off_words), "on": list(switch.on_words)}
+
+
+def tools_data(half: Tools | Joint) -> dict[str, Any]:
+    if isinstance(half, ResponseTemplate):
+        return {**_template_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
+                "anchored": False, "atomic": True, "enforced": dict(ENFORCED)}  # fmt: skip
+    if isinstance(half, Channels):
+        return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
+                "anchored": False, "atomic": False, "enforced": dict(ENFORCED)}  # fmt: skip
+    markers = [_marker(one, "inside a call") for one in literals(half.call.parts)]
+    openers = call_openers(half.call)
+    for marker in markers:
+        if marker["text"] in openers:
+            marker["role"] = "opens a call"
+    if half.section:
+        markers = [_marker(half.section.open, "opens the calls"), *markers,
+                   _marker(half.section.close, "closes the calls")]  # fmt: skip
+    written = written_id(half)
+    return {
+        "names": names_of("tools", half),
+        "sglang": sglang_names_of("tools", half),
+        "models": list(half.models),
+        **_request_data(half),
+        "markers": [
+            *markers,
+            *_answer_markers(half),
+            *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+        ],
+        "ids": f"written by the model: {written.pattern}" if written else half.ids,
+        "calls_per_turn": half.calls_per_turn,
+        "anchored": half.call.anchor,
+        "atomic": half.call.atomic,
+        "content": half.content,
+        "framing": {
+            part: _space(getattr(half, part))
+            for part in ("begin", "before", "before_bare", "between", "after", "end")
+        },
+        "cut_policy": dict(CUT),
+        "enforced": dict(ENFORCED),
+    }
+
+
+def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
+    return {
+        "names": names_of(kind, half),
+        "sglang": sglang_names_of(kind, half),
+        "models": list(half.models),
+        "markers": [
+            _marker(half.start, "begins a message"),
+            *([_marker(half.channel, "a channel follows")] if half.channel else []),
+            *([_marker(half.constrain, "a content type follows")] if half.constrain else []),
+            *(_marker(one, "the body follows") for one in half.bodies),
+            *(_marker(one, "ends a body") for one in half.ends),
+            *(_marker(one, "inside a call") for one in _inner_markers(half)),
+            *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
+        ],
+        "routes": [
+            {
+                "recipient": " or ".join(one.to) or None,
+                "channel": one.channel,
+                "marker": one.body.text if one.body else None,
+                "strand": one.strand,
+                "ends": list(one.ends),
+            }
+            for one in half.routes
+        ],
+        "framing": {},
+        "cut_policy": dict(CUT),
+    }
+
+
+def _inner_markers(half: Channels) -> list[Lit]:
+    """The markers of calls that stand in a body with a markup of their own."""
+    found: list[Lit] = []
+    for calls in (one.calls for one in half.routes if one.calls is not None):
+        found += [calls.section.open, calls.section.close] if calls.section else []
+        found += literals(calls.call.parts)
+    return found

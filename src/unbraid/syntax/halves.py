@@ -1,0 +1,329 @@
+"""The two halves of a tag format, and the families that pair them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from unbraid.syntax.parts import Choice, Json, Name, Nothing, Pairs, Part, TypeTag, Ws
+from unbraid.syntax.text import ANY, NAME_CHARS, NO_SPACE, UNQUOTED, Lit, Space, lit
+
+__all__ = [
+    "Answer",
+    "Calls",
+    "Cite",
+    "Preset",
+    "Reasoning",
+    "Section",
+    "Switch",
+    "Tools",
+    "Variants",
+    "invoke",
+]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Markers around all calls of a turn.
+
+    ``pad`` is written behind ``open`` and before ``close``; any white space is read there.
+    ``noise``: text between its calls is in no strand. Otherwise text that is no call
+    ends the section, and in front of its first call makes the opener text.
+    ``bare``: a call in content counts without these markers too.
+    """
+
+    open: Lit
+    close: Lit
+    pad: str = ""
+    noise: bool = True
+    bare: bool = False
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How one call is written: its parts in order, the first a marker (or an anchored start).
+
+    ``anchor``: a format without a marker begins a call only at the start of a
+    line, or behind one of the texts ``behind``, and only for a declared tool.
+    ``atomic``: a call, or a section where there is one, counts only as a whole, when it
+    is closed, calls declared tools and has no key twice; otherwise it is content.
+    ``needs_required``: nor may a required key be missing then.
+    """
+
+    parts: tuple[Part, ...]
+    anchor: bool = False
+    behind: tuple[str, ...] = ()
+    atomic: bool = False
+    needs_required: bool = False
+
+
+@dataclass(frozen=True)
+class Cite:
+    """A passage that cites: ``open`` TEXT ``close`` SOURCES ``end``, sources ``CALL:[RESULT,RESULT]``."""
+
+    open: str
+    close: str
+    end: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Markers that a model writes around its content; content without them is read too.
+
+    Special tokens always count, and an opener that is one ends thinking. Ordinary text
+    counts in its place only: the opener where no content came before it, the closer where
+    the turn ends behind it, or calls come. ``sure``: the markers are made of special tokens,
+    and count as those do. ``lead`` stands behind the opener, ``trail`` before the closer.
+    ``written``: when the writer and the grammar have the markers: ``always``, around
+    ``empty`` content too, around an answer ``alone``, or around what stands in front of
+    ``calls``, even nothing. ``rest``: what text behind the closer, or behind calls, is, up
+    to the next marker. ``cite``: passages of content and thinking may cite. ``end`` is
+    written behind answer and calls, and is one of the turn ends as well.
+    """
+
+    open: Lit
+    close: Lit
+    lead: Space = NO_SPACE
+    trail: Space = NO_SPACE
+    written: Literal["always", "empty", "alone", "calls"] = "always"
+    rest: Literal["content", "dropped"] = "content"
+    cite: Cite | None = None
+    sure: bool = False
+    end: Lit | None = None
+
+    @property
+    def ends_thinking(self) -> tuple[str, ...]:
+        """The openers that end thinking, as they count wherever they stand."""
+        return self.open.spellings if self.sure or self.open.special else ()
+
+
+@dataclass(frozen=True)
+class Variants:
+    """Halves of the same kind among which a template's ``variable`` chooses.
+
+    ``names`` are its words and the name of the half that each stands for; the first is
+    the default. The half that declares this is one of them.
+    """
+
+    variable: str
+    names: tuple[tuple[str, str], ...]
+
+    @property
+    def default(self) -> str:
+        """The name of the half that stands without the variable."""
+        return self.names[0][1]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools half of a format.
+
+    ``before``, ``between`` and ``after`` are the white space before the first call
+    (behind content), between calls, and behind the last. ``before_bare`` stands before
+    a first call without content; the parser takes white space that stands alone for
+    framing anyway, so it and ``after`` only tell the writer. ``begin`` is what
+    stands at the beginning of an output that does not begin with thinking, ``end`` between
+    content and the turn's end. ``ids``: how call ids are made (``random``, ``nine``: nine
+    alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
+    into one turn; the parser reads more. ``variants``: a template's variable chooses another half
+    in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
+    ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
+    content, never arguments. ``stems`` are special tokens that only begin markers of several tokens:
+    with one of them, a marker that the output's end cuts is no text. ``content``: where the template
+    writes content beside calls, in front of them or behind; both are read. ``echoes``: what stood between
+    a call's markers may be said again behind them, with another closer; it is dropped.
+    ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
+    ``begin_calls`` False: ``begin`` stands in front of content only.
+    """
+
+    call: Calls
+    section: Section | None = None
+    before: Space = NO_SPACE
+    between: Space = NO_SPACE
+    after: Space = NO_SPACE
+    before_bare: Space = NO_SPACE
+    begin: Space = NO_SPACE
+    end: Space = NO_SPACE
+    content: Literal["before", "behind"] = "before"
+    ids: Literal["random", "nine"] = "random"
+    calls_per_turn: int | None = None
+    variants: Variants | None = None
+    suffixes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
+    begin_calls: bool = True
+    echoes: bool = False
+    answer: Answer | None = None
+    models: tuple[str, ...] = ()
+
+
+def invoke(
+    prefix: str = "",
+    *,
+    tag: TypeTag | None = None,
+    any_quote: bool = False,
+    gap: str = "\n",
+    empty: str = "",
+    wrappers: tuple[str, ...] = (),
+    twice: str = "",
+) -> Calls:
+    """A call as elements: ``<invoke name="N">``, ``<parameter name="K">V</parameter>`` …, ``</invoke>``.
+
+    ``prefix`` stands before both elements' names, ``gap`` behind every tag but the
+    parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names
+    also stand between single quotes or none. ``empty`` and ``wrappers`` are as in ``Pairs``,
+    ``twice`` as in ``Name``. An element that closes itself has no arguments, and a JSON object
+    may stand in place of the parameters.
+    """
+    quotes = ('"', "'", "") if any_quote else ('"',)
+    close = lit(f"</{prefix}invoke>")
+    opener = lit(*(f"<{prefix}parameter name={quote}" for quote in quotes))
+    ends = tuple(f"{quote}>" for quote in quotes)
+    pairs = Pairs(
+        open=opener,
+        middle=(lit(*ends),) if tag is None else (lit('"'), tag, lit(">")),
+        close=lit(f"</{prefix}parameter>"),
+        gap=gap,
+        key_chars=r"[^\"'<>\n]" if any_quote else r"[^\"<>\n]",
+        early=(*(f"{gap}{one}" for one in opener.spellings), f"\n{close.text}", close.text),
+        empty=empty,
+        wrappers=wrappers,
+    )
+    body = Choice(((pairs, close), (Json(), Ws(), close)))
+    alone = lit(*(f"{quote}{white}/>" for quote in quotes for white in ("", " ")))
+    return Calls(
+        (
+            lit(*(f"<{prefix}invoke name={quote}" for quote in quotes)),
+            Name(UNQUOTED if any_quote else NAME_CHARS, twice=twice),
+            Choice(((lit(*ends), Ws(gap), body), (alone, Nothing()))),
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Switch:
+    """How a request turns thinking on or off.
+
+    ``names`` are the template's variables. Absent: ``default``. ``falsy``: the
+    template tests truth, so null, 0 and "" are off too; otherwise only false is.
+    ``null_unset``: null is as if the variable were absent. Any variable that is on wins.
+
+    ``level`` is a variable that holds a word: one of ``off_words`` turns thinking off, one
+    of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say.
+
+    ``opens``: words of the level with which the prompt opens thinking, where the output does
+    without them.
+    """
+
+    names: tuple[str, ...] = ()
+    default: bool = True
+    falsy: bool = True
+    null_unset: bool = False
+    level: str = "reasoning_effort"
+    off_words: tuple[str, ...] = ()
+    on_words: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
+
+    def on(self, kwargs: Mapping[str, Any] | None) -> bool:
+        """Whether these template variables turn thinking on."""
+        kwargs = kwargs or {}
+        word = kwargs.get(self.level)
+        if isinstance(word, str) and word:
+            if word in self.off_words:
+                return False
+            if word in self.on_words or ANY in self.on_words:
+                return True
+        given = [kwargs[name] for name in self.names if name in kwargs]
+        if self.null_unset:
+            given = [value for value in given if value is not None]
+        if not given:
+            return self.default
+        if self.falsy:
+            return any(bool(value) for value in given)
+        return any(value is not False for value in given)
+
+    def opens_prompt(self, kwargs: Mapping[str, Any] | None) -> bool:
+        """Whether these template variables make the prompt open thinking."""
+        return (kwargs or {}).get(self.level) in self.opens
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Every variable that turns thinking on or off."""
+        level = (self.level,) if self.off_words or self.on_words else ()
+        return tuple(dict.fromkeys((*self.names, *level)))
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """The reasoning half of a format: one region of thinking.
+
+    ``opened_by``: who writes the opener; ``prompt`` and ``either`` begin inside
+    thinking when nothing better is known. ``lead`` stands after the opener,
+    ``trail`` before the closer, ``after`` behind it, ``before`` in front of the opener, ``end``
+    between content and the turn's end.
+    ``after_in``: where ``after`` is written: behind a block of the prompt too (``always``),
+    only of the ``output``, or of those only in front of an ``answer``.
+    ``label`` is written directly after the opener and is no thinking. ``reopens``: a
+    later opener begins thinking again; otherwise only the first place counts.
+    ``tools_inside``: what a call's opener means in open thinking (``end``, ``draft``,
+    ``text``; ``stay``: a call, and thinking goes on behind it). ``ends_at`` are the
+    family's own call openers, which end thinking even when no tools half is named.
+    ``turns`` begin the assistant's turn in a prompt, ``dropped`` are turn ends: never
+    content, never arguments. ``stems`` as in ``Tools``.
+    ``ignored`` are tokens in no strand that end nothing.
+    ``empty_when_off`` is what a template writes into the prompt when thinking is off.
+    ``answer``: the markers around content, said in both halves. ``variants`` and ``suffixes`` as
+    in ``Tools``.
+    ``answer_if`` is a variable: when it is true, thinking that no content and no call
+    follows is the content, and it is held until that is known. ``escaped_newlines``:
+    the tokenizer writes line breaks as escapes, which are read as line breaks in thinking
+    and content, outside code and formulas (see ``unbraid.newlines``). ``inline``: thinking is
+    given out as content, between its markers.
+    ``empty_before_calls``: calls without thinking have an empty block in front of them.
+    ``bare_close``: an output without thinking begins with the closer.
+    """
+
+    open: Lit
+    close: Lit
+    opened_by: Literal["prompt", "output", "either"] = "either"
+    empty_before_calls: bool = False
+    bare_close: bool = False
+    label: str = ""
+    lead: Space = NO_SPACE
+    trail: Space = NO_SPACE
+    after: Space = NO_SPACE
+    after_in: Literal["always", "output", "answer"] = "always"
+    before: Space = NO_SPACE
+    begin: Space = NO_SPACE
+    end: Space = NO_SPACE
+    reopens: bool = False
+    tools_inside: Literal["end", "draft", "text", "stay"] = "draft"
+    ends_at: tuple[str, ...] = ()
+    switch: Switch = Switch()
+    turns: tuple[str, ...] = ()
+    variants: Variants | None = None
+    suffixes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    empty_when_off: str = ""
+    answer: Answer | None = None
+    answer_if: str = ""
+    escaped_newlines: bool = False
+    inline: bool = False
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model family: the names of its usual halves, None for one that it doesn't have.
+
+    ``switch`` stands for that of the reasoning half where the family's templates have
+    another default.
+    """
+
+    reasoning: str | None
+    tools: str | None
+    switch: Switch | None = None
+    models: tuple[str, ...] = ()
