@@ -48,10 +48,12 @@ def read_tagged(m: Reader, part: Envelope) -> Run:
 def read_rows(m: Reader, item: Envelope | Named, marked: bool) -> Run:
     """Read objects as long as another follows, white space between them."""
     while True:
-        yield from m.white_run(WHITE)
+        if m.blank_here():
+            yield from m.white_run(WHITE)
         called = yield from read_item(m, item, marked)
-        yield from m.white_run(WHITE)
-        if (yield from m.peek()) != "{":
+        if m.blank_here():
+            yield from m.white_run(WHITE)
+        if (m.buf[m.i : m.i + 1] or (yield from m.peek())) != "{":
             m.end_of_list(called)
             return
         if called:

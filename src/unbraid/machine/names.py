@@ -41,11 +41,13 @@ def read_chars(m: Reader, chars: str, expected: str) -> Generator[None, None, st
 
 def read_name(m: Reader, part: Name) -> Run:
     """Read the function's name, white space around it tolerated."""
-    yield from m.white_run(WHITE)
+    if m.blank_here():
+        yield from m.white_run(WHITE)
     name = yield from read_chars(m, part.chars, "a function's name")
     m.take(len(name), "name")
     m.call.name = single(decode_entities(name, part.entities), part.twice, m.state.tools)
-    yield from m.white_run(WHITE)
+    if m.blank_here():
+        yield from m.white_run(WHITE)
 
 
 def single(name: str, between: str, tools: Collection[str] | None) -> str:
