@@ -211,5 +211,5 @@ def test_a_word_is_a_switch_in_the_lists() -> None:
     listed = run("formats").partition("hy_v4 ")[2]
     assert "    switch: reasoning_effort\n" in listed.partition("tool_choice")[0]
     page = run("formats", "--markdown")
-    assert "| `hy-4` | Hy4 | hy_v4 | hy_v4 | on | `reasoning_effort` |" in page
+    assert "| `hy4` | Hy4 | hy_v4 | hy_v4 | on | `reasoning_effort` |" in page
     assert "| `glm-5.3` | GLM-5.3 | glm47 | glm47 | on |  |" in page

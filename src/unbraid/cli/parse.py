@@ -42,7 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--unknown-tools", choices=("forward", "text"), default="forward")
     parser.add_argument("--finish-reason", default="stop", help="the engine's: stop or length")
     parser.add_argument(
-        "--chunks", default="0", metavar="token|char|N", help="feed pieces instead of the whole"
+        "--chunks", default="0", metavar="token|char|N", help="feed pieces instead of the whole (0)"
     )
     parser.add_argument(
         "--trace", action="store_true", help="print every event as it comes, on standard error"
