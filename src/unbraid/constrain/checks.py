@@ -202,7 +202,7 @@ class _Check:
             if word in schema:
                 raise Unsupported(f"{at}: no grammar here can hold {word}", param=f"{at}.{word}")
         if isinstance(schema.get("unevaluatedProperties", True), dict):
-            raise self.refuse(schema, at, "unevaluatedProperties", "can't be held as a schema")
+            raise self.refuse(at, "unevaluatedProperties", "can't be held as a schema")
         patterns = [(schema["pattern"], f"{at}.pattern")] if "pattern" in schema else []
         patterns += [(key, f"{at}.patternProperties") for key in schema.get("patternProperties", ())]
         for pattern, place in patterns:
@@ -211,11 +211,11 @@ class _Check:
             except Unsupported as problem:
                 raise Unsupported(f"{place}: {problem.message}", param=place) from None
         if not _apart(list(schema.get("patternProperties", ()))):
-            raise self.refuse(schema, at, "patternProperties", "may match the same key twice")
+            raise self.refuse(at, "patternProperties", "may match the same key twice")
         for word in _COUNTS:
             if schema.get(word, 0) > _COUNT:
                 if word.startswith("min"):
-                    raise self.refuse(schema, at, word, f"is more than {_COUNT}")
+                    raise self.refuse(at, word, f"is more than {_COUNT}")
                 schema[word] = _COUNT
         for word in BOUNDS:
             if word in schema and not isinstance(schema[word], bool):
@@ -231,20 +231,20 @@ class _Check:
             digits = Decimal(str(value)).normalize().as_tuple()
             shift = digits.exponent if isinstance(digits.exponent, int) else 0
             if len(digits.digits) + abs(shift) > _STEP_DIGITS + 1:
-                raise self.refuse(schema, at, word, "has too many digits")
+                raise self.refuse(at, word, "has too many digits")
             return
         upper = word.endswith("aximum")
         if (value < -_FARTHEST) if upper else (value > _FARTHEST):
-            raise self.refuse(schema, at, word, "is too large for a grammar")
+            raise self.refuse(at, word, "is too large for a grammar")
         if abs(value) > LARGEST:
             schema[word] = LARGEST if upper else -LARGEST
         elif isinstance(value, float) and not value.is_integer():
             exponent = Decimal(str(value)).normalize().as_tuple().exponent
             if isinstance(exponent, int) and -exponent > _DIGITS:
-                raise self.refuse(schema, at, word, f"has more than {_DIGITS} digits behind the point")
+                raise self.refuse(at, word, f"has more than {_DIGITS} digits behind the point")
 
     @staticmethod
-    def refuse(schema: dict[str, Any], at: str, word: str, why: str) -> Unsupported:
+    def refuse(at: str, word: str, why: str) -> Unsupported:
         return Unsupported(f"{at}.{word} {why}, which no grammar here can hold", param=f"{at}.{word}")
 
     # -- references -----------------------------------------------------------

@@ -179,7 +179,7 @@ class _Builder:
         demand = self.demand
         options: list[Node] = []
         if demand.schema is not None:
-            options.append(self.answer(json_node(answer(demand.schema, self.limits.max_string))))
+            options.append(self.answer())
         if demand.mode == "required" or (demand.mode == "auto" and demand.schema is not None):
             first, rest = self.calls()
             options.append(seq(self.white(), first, rest))
@@ -211,7 +211,7 @@ class _Builder:
             raise _unsupported("content behind an expression")
         return seq(*self.pieces(opener))
 
-    def answer(self, typed: Node) -> Node:
+    def answer(self) -> Node:
         """The answer by the response schema, in its region."""
         field = self.template.field("content")
         if field is None:
