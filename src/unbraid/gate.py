@@ -20,8 +20,7 @@ from unbraid.errors import InvalidRequest
 from unbraid.gate_channels import Messages, Phase
 from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
-from unbraid.machine.frames import frame_of, place_in
-from unbraid.machine.headers import parse_header, route_of
+from unbraid.machine.frames import frame_of, place_in, route_at
 from unbraid.machine.response import start_of
 from unbraid.machine.setup import answer_of, call_openers, first_literals
 from unbraid.machine.state import State
@@ -236,7 +235,7 @@ class Gate:
             return Carry("first", prompt=prompt, header=place.header)
         if place.ended:
             return Carry("between", prompt=prompt)
-        route = route_of(channels, parse_header(channels, place.header, frozenset(), place.body))[0]
+        route = route_at(channels, place)
         if route.strand != "reasoning":
             return Carry("over", prompt=prompt)
         return Carry("body", prompt=prompt, route=channels.routes.index(route))

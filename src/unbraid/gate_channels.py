@@ -6,6 +6,7 @@ from typing import Literal
 
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.core import Run
+from unbraid.machine.frames import Place
 from unbraid.machine.headers import Header, route_of
 from unbraid.machine.state import State
 from unbraid.syntax import Channels
@@ -29,7 +30,7 @@ class Messages(ChannelMachine):
         self.over: int | None = None
         self.implicit = False
         self.begin = 0
-        super().__init__(state, channels, prompt=channels.start.text + header)
+        super().__init__(state, channels, place=Place(header))
 
     def run(self) -> Run:
         """The messages from here on."""

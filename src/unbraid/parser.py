@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import names_of, preset, reasoning_format, tool_format
 from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
-from unbraid.machine.frames import begins_thinking
+from unbraid.machine.frames import Place, begins_thinking, place_in
 from unbraid.machine.response import ResponseMachine, Start, start_of
 from unbraid.machine.setup import Setup, answer_of, begin_of, flat, literals, setup
 from unbraid.machine.state import State, nine_characters, random_id
@@ -25,7 +25,7 @@ from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import functions, picked
 from unbraid.response.load import carried_template, given_template
 from unbraid.response.program import special_tokens
-from unbraid.stream import CompleteStream, Stream
+from unbraid.stream import CompleteStream, Stream, View
 from unbraid.syntax import (
     NO_SPACE,
     Channels,
@@ -272,7 +272,7 @@ class Parser:
         if isinstance(self._joint, Channels):
             if all(one.strand != "reasoning" for one in self._joint.routes):
                 return "off"
-            return "open" if begins_thinking(self._joint, self._prompt) else "optional"
+            return "open" if begins_thinking(self._joint, self._message) else "optional"
         if self._joint is not None:
             if self.reasoning_parser is None or self._joint.field("reasoning") is None:
                 return "off"
@@ -294,7 +294,7 @@ class Parser:
         machine: Stream
         halves = {"reasoning": self.reasoning_parser is not None, "calls": self.tool_parser is not None}
         if isinstance(self._joint, Channels):
-            machine = ChannelMachine(self._state, self._joint, prompt=self._prompt, **halves)
+            machine = ChannelMachine(self._state, self._joint, place=self._message, **halves)
         elif self._joint is not None:
             machine = ResponseMachine(self._state, self._joint, start=self._place, **halves)
         else:
@@ -309,7 +309,7 @@ class Parser:
         if self._arguments == "complete":
             machine = CompleteStream(machine)
         if not self._include_reasoning or not self._spans:
-            machine = _View(machine, self._include_reasoning, self._spans)
+            machine = View(machine, self._include_reasoning, self._spans)
         return machine
 
     def parse(
@@ -324,6 +324,12 @@ class Parser:
         stream.feed(text, token_ids)
         stream.finish(finish_reason)
         return stream.message
+
+    @cached_property
+    def _message(self) -> Place:
+        """Where the prompt leaves the messages of a format of channels."""
+        assert isinstance(self._joint, Channels)
+        return place_in(self._joint, self._prompt)
 
     @cached_property
     def _setup(self) -> Setup:
@@ -361,43 +367,6 @@ class Parser:
         )
         ids = {text: tokenizer.token_id(text) for text in texts}
         return {text: token_id for text, token_id in ids.items() if token_id is not None}
-
-
-class _View:
-    """A stream without what the caller did not ask for."""
-
-    def __init__(self, stream: Stream, reasoning: bool, spans: bool) -> None:
-        self._stream = stream
-        self._reasoning = reasoning
-        self._spans = spans
-        if reasoning:
-            self.feed = stream.feed  # type: ignore[method-assign]
-            self.finish = stream.finish  # type: ignore[method-assign]
-
-    def feed(self, text: str, token_ids: Iterable[int] | None = None) -> list[Any]:
-        return self._without(self._stream.feed(text, token_ids))
-
-    def finish(self, finish_reason: str | None = "stop") -> list[Any]:
-        return self._without(self._stream.finish(finish_reason))
-
-    @staticmethod
-    def _without(events: list[Any]) -> list[Any]:
-        from unbraid.events import ReasoningDelta
-
-        return [event for event in events if not isinstance(event, ReasoningDelta)]
-
-    @property
-    def message(self) -> Message:
-        message = self._stream.message
-        return replace(
-            message,
-            reasoning=message.reasoning if self._reasoning else None,
-            spans=message.spans if self._spans else None,
-        )
-
-    @property
-    def thinking(self) -> bool:
-        return self._stream.thinking
 
 
 def with_family(

@@ -1,4 +1,4 @@
-"""What a parser's stream looks like, and the mode that gives out only whole calls."""
+"""What a parser's stream looks like, and the streams that give out less: whole calls only, no thinking."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from unbraid.events import Event, ToolCallArguments, ToolCallEnd, ToolCallStart
+from unbraid.events import Event, ReasoningDelta, ToolCallArguments, ToolCallEnd, ToolCallStart
 from unbraid.message import Message
 
-__all__ = ["CompleteStream", "Stream"]
+__all__ = ["CompleteStream", "Stream", "View"]
 
 
 class Stream(Protocol):
@@ -86,6 +86,45 @@ class CompleteStream:
         """The message so far, with complete calls only."""
         message = self._stream.message
         return replace(message, tool_calls=[call for call in message.tool_calls if call.complete])
+
+    @property
+    def thinking(self) -> bool:
+        """Whether thinking is open."""
+        return self._stream.thinking
+
+
+class View:
+    """A stream without what the caller did not ask for."""
+
+    def __init__(self, stream: Stream, reasoning: bool, spans: bool) -> None:
+        self._stream = stream
+        self._reasoning = reasoning
+        self._spans = spans
+        if reasoning:
+            self.feed = stream.feed  # type: ignore[method-assign]
+            self.finish = stream.finish  # type: ignore[method-assign]
+
+    def feed(self, text: str, token_ids: Iterable[int] | None = None) -> list[Event]:
+        """As ``Stream.feed``."""
+        return self._without(self._stream.feed(text, token_ids))
+
+    def finish(self, finish_reason: str | None = "stop") -> list[Event]:
+        """As ``Stream.finish``."""
+        return self._without(self._stream.finish(finish_reason))
+
+    @staticmethod
+    def _without(events: list[Event]) -> list[Event]:
+        return [event for event in events if not isinstance(event, ReasoningDelta)]
+
+    @property
+    def message(self) -> Message:
+        """The message so far."""
+        message = self._stream.message
+        return replace(
+            message,
+            reasoning=message.reasoning if self._reasoning else None,
+            spans=message.spans if self._spans else None,
+        )
 
     @property
     def thinking(self) -> bool:

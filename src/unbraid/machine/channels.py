@@ -9,7 +9,7 @@ from unbraid.codecs.json_text import read_json
 from unbraid.events import ContentDelta, ReasoningDelta
 from unbraid.machine.calls import CallMachine
 from unbraid.machine.core import Broken, Call, Cut, Refuted, Run
-from unbraid.machine.frames import frame_of, place_in
+from unbraid.machine.frames import Place, frame_of
 from unbraid.machine.headers import RECIPIENT, Header, parse_header, plain_route, route_of
 from unbraid.machine.markers import Scanner
 from unbraid.machine.state import State
@@ -26,7 +26,7 @@ class ChannelMachine(CallMachine):
     """Reads one output of a channel format.
 
     ``reasoning`` and ``calls``: whether that half was named; the strand of a half
-    that was not is content. ``prompt``: the text in front, whose last header goes on.
+    that was not is content. ``place``: where the prompt leaves the output.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class ChannelMachine(CallMachine):
         *,
         reasoning: bool = True,
         calls: bool = True,
-        prompt: str | None = None,
+        place: Place,
     ) -> None:
         self.channels = channels
         self.reads_reasoning = reasoning
         self.reads_calls = calls and state.tools != {}
-        self.place = place_in(channels, prompt)
+        self.place = place
         self.prefix = self.place.header
         self.frame = frame_of(channels)
         self.headers = state.headers

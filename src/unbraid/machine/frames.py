@@ -11,7 +11,7 @@ from unbraid.machine.markers import Scanner, scanner
 from unbraid.machine.setup import Setup, setup
 from unbraid.syntax import MAX_NAME, WHITE, Channels, Route
 
-__all__ = ["Frame", "Place", "begins_thinking", "frame_of", "place_in"]
+__all__ = ["Frame", "Place", "begins_thinking", "frame_of", "place_in", "route_at"]
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,11 @@ def place_in(channels: Channels, prompt: str | None) -> Place:
     return Place(text[:at], body, any(one.text in written for one in channels.ends))
 
 
-def begins_thinking(channels: Channels, prompt: str | None) -> bool:
+def route_at(channels: Channels, place: Place) -> Route:
+    """The route of the message that the prompt began."""
+    return route_of(channels, parse_header(channels, place.header, frozenset(), place.body))[0]
+
+
+def begins_thinking(channels: Channels, place: Place) -> bool:
     """Whether the prompt leaves a body of thinking open."""
-    place = place_in(channels, prompt)
-    if place.body is None or place.ended:
-        return False
-    header = parse_header(channels, place.header, frozenset(), place.body)
-    return route_of(channels, header)[0].strand == "reasoning"
+    return place.body is not None and not place.ended and route_at(channels, place).strand == "reasoning"
