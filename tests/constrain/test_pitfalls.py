@@ -198,7 +198,8 @@ def test_d06_strict(arguments: dict[str, Any], fine: bool) -> None:
         "hermes": '<tool_call>\n{"name": "f", "arguments": ' + json.dumps(arguments) + "}\n</tool_call>",
         "glm45": f"<tool_call>f{pairs}</tool_call>",
         "gemma4": "<|tool_call>call:f"
-        + json.dumps(arguments).replace(" ", "").replace('"user-id"', "user-id").replace('"q"', "q")
+        + json.dumps(arguments, sort_keys=True)
+        .replace(" ", "").replace('"user-id"', "user-id").replace('"q"', "q")
         .replace('"other"', "other").replace('"x"', '<|"|>x<|"|>')
         + "<tool_call|>",
     }  # fmt: skip
