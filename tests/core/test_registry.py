@@ -61,6 +61,7 @@ OUTER = {
     "wire",
     "check.py",
     "explain.py",
+    "explaining",
     "__main__.py",
 }
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from unbraid.errors import UnknownParser
-from unbraid.explain_response import template_markers
 from unbraid.explaining.notation import written_id
+from unbraid.explaining.response import template_markers
 from unbraid.formats import (
     names_of,
     preset,

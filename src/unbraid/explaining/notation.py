@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from unbraid.explain_response import template_grammar
+from unbraid.explaining.response import template_grammar
 from unbraid.machine.setup import answer_of, written_parts
 from unbraid.syntax import (
     Channels,

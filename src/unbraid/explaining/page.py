@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from unbraid.errors import Inexpressible
-from unbraid.explain_response import template_diagram, template_limits
 from unbraid.explaining.notation import channels_of
+from unbraid.explaining.response import template_diagram, template_limits
 from unbraid.formats import names_of, preset, preset_names
 from unbraid.machine.setup import call_openers, flat
 from unbraid.message import Message, ToolCall
