@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections import ChainMap
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from unbraid import validate
 from unbraid.errors import BrokenFormat, InvalidRequest, UnknownParser
@@ -270,6 +272,7 @@ def _load(kind: str, name: str, where: tuple[str, str]) -> object:
 
 _tools: dict[str, Tools | Joint] = {}
 _reasoning: dict[str, Reasoning | Joint] = {}
+_THINKING = ChainMap(REASONING_PARSERS, INLINE_PARSERS)
 
 
 def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = False) -> None:
@@ -317,45 +320,45 @@ def load_own() -> None:
             raise InvalidRequest(f"UNBRAID_FORMATS: {module} can't be imported: {cause}") from cause
 
 
+def _found(
+    kind: str,
+    name: str,
+    known: dict[str, Any],
+    parsers: Mapping[str, tuple[str, str]],
+    aliases: Mapping[str, str],
+    theirs: Mapping[str, str],
+    names: Callable[[], list[str]],
+) -> Any:
+    """The half that ``name`` means, loaded when it is not ``known``, a checkpoint's ending in its markers."""
+    validate.text(f"{kind}_parser", name)
+    base, suffix = _ending(name)
+    base = _meant(base, parsers, aliases, theirs)
+    if base not in parsers:
+        raise _unknown(kind, name, [*names(), *theirs])
+    if base not in known:
+        known[base] = _load(kind, base, parsers[base])
+    half = known[base]
+    if not isinstance(half, Joint) and half.suffixes:
+        return spelled(half, suffix)
+    if suffix:
+        raise _unknown(kind, name, names())
+    return half
+
+
 def tool_format(name: str) -> Tools | Joint:
     """The tools half called ``name``; raises UnknownParser or BrokenFormat."""
-    validate.text("tool_parser", name)
-    full, (name, suffix) = name, _ending(name)
-    name = _meant(name, TOOL_PARSERS, TOOL_ALIASES, sglang.TOOLS)
-    if name not in _tools:
-        if name not in TOOL_PARSERS:
-            raise _unknown("tool", full, [*tool_names(), *sglang.TOOLS])
-        found = _load("tool", name, TOOL_PARSERS[name])
-        assert isinstance(found, Tools | Joint)
-        _tools[name] = found
-    tools = _tools[name]
-    if isinstance(tools, Tools) and tools.suffixes:
-        tools = spelled(tools, suffix)
-        suffix = ""
-    if suffix:
-        raise _unknown("tool", full, tool_names())
-    return tools
+    found = _found("tool", name, _tools, TOOL_PARSERS, TOOL_ALIASES, sglang.TOOLS, tool_names)
+    assert isinstance(found, Tools | Joint)
+    return found
 
 
 def reasoning_format(name: str) -> Reasoning | Joint:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
-    validate.text("reasoning_parser", name)
-    full, (name, suffix) = name, _ending(name)
-    name = _meant(name, REASONING_PARSERS, REASONING_ALIASES, sglang.REASONING)
-    if name not in _reasoning:
-        place = REASONING_PARSERS.get(name) or INLINE_PARSERS.get(name)
-        if place is None:
-            raise _unknown("reasoning", full, [*reasoning_names(), *sglang.REASONING])
-        found = _load("reasoning", name, place)
-        assert isinstance(found, Reasoning | Joint)
-        _reasoning[name] = found
-    reasoning = _reasoning[name]
-    if isinstance(reasoning, Reasoning) and reasoning.suffixes:
-        reasoning = spelled(reasoning, suffix)
-        suffix = ""
-    if suffix:
-        raise _unknown("reasoning", full, reasoning_names())
-    return reasoning
+    found = _found(
+        "reasoning", name, _reasoning, _THINKING, REASONING_ALIASES, sglang.REASONING, reasoning_names
+    )
+    assert isinstance(found, Reasoning | Joint)
+    return found
 
 
 def preset_names() -> list[str]:
