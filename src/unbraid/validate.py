@@ -50,12 +50,12 @@ def flag(param: str, value: object, *, optional: bool = False) -> None:
         raise wrong(param, "true, false or None" if optional else "true or false", value)
 
 
-def count(param: str, value: object, *, optional: bool = False) -> None:
-    """Refuse what is no int of at least 0 (or None, if ``optional``)."""
+def count(param: str, value: object, *, least: int = 0, optional: bool = False) -> None:
+    """Refuse what is no int of at least ``least`` (or None, if ``optional``)."""
     if optional and value is None:
         return
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise wrong(param, "an int of at least 0 or None" if optional else "an int of at least 0", value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise wrong(param, f"an int of at least {least}{' or None' if optional else ''}", value)
 
 
 def one_of(param: str, value: object, allowed: Sequence[str]) -> None:

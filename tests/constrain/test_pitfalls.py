@@ -437,6 +437,10 @@ def test_named_is_exactly_one_call_of_that_tool() -> None:
         ),
         ({"tool_choice": "required", "thinking": "perhaps"}, "thinking"),
         ({"tool_choice": "required", "max_calls": 0}, "max_calls"),
+        ({"tool_choice": "required", "max_calls": True}, "max_calls"),
+        ({"tool_choice": "required", "max_white": -1}, "max_white"),
+        ({"tool_choice": "required", "max_string": 0}, "max_string"),
+        ({"tool_choice": "required", "markers": "ids"}, "markers"),
         ({"tool_choice": "required", "markers": "tokens"}, "markers"),
         (
             {"tool_choice": "required", "tools": [{"type": "function", "function": {}}]},

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from unbraid import validate
 from unbraid.constrain.build import Limits, Thinking, build, marker_maker
 from unbraid.constrain.channels import build_channels
 from unbraid.constrain.lark import to_lark
@@ -131,11 +132,14 @@ def constrain(
         InvalidRequest: a wrong option, tool or choice; Unsupported: what this format can't hold;
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
     """
-    _one_of("thinking", thinking, ("open", "output", "optional", "off", "closed"))
-    _one_of("strict_level", strict_level, ("auto", "function", "parameter"))
-    _one_of("markers", markers, ("tokens", "text", None))
-    _one_of("reads_as", reads_as, ("native", "json"))
-    _bounds(max_calls, max_white, max_string)
+    validate.one_of("thinking", thinking, ("open", "output", "optional", "off", "closed"))
+    validate.one_of("strict_level", strict_level, ("auto", "function", "parameter"))
+    validate.one_of("reads_as", reads_as, ("native", "json"))
+    if markers is not None:
+        validate.one_of("markers", markers, ("tokens", "text"))
+    validate.count("max_calls", max_calls, least=1)
+    validate.count("max_white", max_white)
+    validate.count("max_string", max_string, least=1, optional=True)
     reasoning, tools_half, joint = halves(reasoning_parser, tool_parser, response_template)
     wanted = demand(
         tools,
@@ -195,26 +199,10 @@ def _nested() -> Iterator[None]:
         raise Unsupported("the schemas refer too deep into each other to be held", param="tools") from None
 
 
-def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    if value not in allowed:
-        listed = ", ".join(str(one) for one in allowed if one is not None)
-        raise InvalidRequest(f"{name} must be one of {listed}, not {value!r}", param=name)
-
-
 def _most(half: Tools | Joint | None, max_calls: int) -> int:
     """The calls that one turn may hold: a format's own limit counts too."""
     own = half.calls_per_turn if half is not None else None
     return max_calls if own is None else min(own, max_calls)
-
-
-def _bounds(max_calls: int, max_white: int, max_string: int | None) -> None:
-    for name, value, least in (
-        ("max_calls", max_calls, 1),
-        ("max_white", max_white, 0),
-        ("max_string", 1 if max_string is None else max_string, 1),
-    ):
-        if not isinstance(value, int) or value < least:
-            raise InvalidRequest(f"{name} must be an integer of at least {least}", param=name)
 
 
 def _describe(wanted: Demand, thinking: str) -> str:
