@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -154,6 +154,85 @@ class Setup:
     tables: dict[tuple[int, tuple[str, ...]], Closers] = field(default_factory=dict)
 
 
+class _Markers:
+    """What every marker means, and which are looked for in content and in thinking.
+
+    ``by_id`` are those that are told by their ids.
+    """
+
+    def __init__(self, by_id: frozenset[str]) -> None:
+        self.by_id = by_id
+        self.kinds: dict[str, str] = {}
+        self.content: list[str] = []
+        self.thinking: list[str] = []
+
+    def mean(self, kind: str, markers: Iterable[str]) -> None:
+        """These markers are of this kind, whatever they were before."""
+        self.kinds |= dict.fromkeys(markers, kind)
+
+    def calls(
+        self, tools: Tools, starts: tuple[str, ...], openers: tuple[str, ...], around: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The markers of calls; those that are looked for inside a section are returned."""
+        section = tools.section
+        self.mean("section" if section else "call", starts)
+        if section is None:
+            return ()
+        inside = (*openers, *section.close.spellings, *around)
+        if section.bare:
+            self.mean("call", openers)
+            self.mean("end", section.close.spellings)
+            self.content += inside
+        return inside
+
+    def region(self, reasoning: Reasoning, ending: tuple[str, ...]) -> None:
+        """The markers of thinking; ``ending`` are others that are looked for in it."""
+        opener, closer = reasoning.open.spellings, reasoning.close.spellings
+        self.mean("open", opener)
+        self.mean("close", closer)
+        for one in reasoning.ends_at:
+            self.kinds.setdefault(one, "implicit")
+        self.thinking += (*closer, *ending, *(opener if self.by_id else ()))
+        self.content += (*opener, *(closer if self.by_id or reasoning.bare_close else ()))
+
+    def answer(self, answer: Answer) -> None:
+        """The markers around content, and of passages that cite."""
+        self.mean("answer", answer.open.spellings)
+        self.mean("answer_end", answer.close.spellings)
+        self.content += (*answer.open.spellings, *answer.close.spellings)
+        self.thinking += answer.ends_thinking
+        if answer.cite is not None:
+            passage = {answer.cite.open: "cite", answer.cite.close: "cite_end"}
+            self.kinds |= passage
+            self.content += passage
+            self.thinking += passage
+
+    def stray(self, tools: Tools, thinks: bool) -> None:
+        """Markers inside calls that are told by their ids mean nothing elsewhere."""
+        inner = [spelling for one in literals(tools.call.parts) for spelling in one.spellings]
+        section = tools.section.close.spellings if tools.section else ()
+        stray = [one for one in (*inner, *section) if one in self.by_id and one not in self.kinds]
+        self.mean("stray", stray)
+        self.content += stray
+        self.thinking += stray if thinks else ()
+
+
+def _policy(reasoning: Reasoning | None, ends: bool, called: bool) -> str:
+    """What a call's opener means in open thinking; drafts need calls that can be confirmed."""
+    policy = reasoning.tools_inside if reasoning else "text"
+    if called and not ends:
+        return policy
+    return {"draft": "end", "stay": "end" if ends else "text"}.get(policy, policy)
+
+
+def _dropped(reasoning: Reasoning | None, tools: Tools | None, around: tuple[str, ...]) -> tuple[str, ...]:
+    """The markers of no strand that end nothing but the turn."""
+    found = [*(tools.dropped if tools else ())]
+    if reasoning:
+        found += [*reasoning.dropped, *reasoning.ignored]
+    return tuple(dict.fromkeys((*found, *around)))
+
+
 @lru_cache(maxsize=256)
 def setup(
     reasoning: Reasoning | None,
@@ -174,71 +253,28 @@ def setup(
     answer = answer_of(reasoning, named)
     openers = call_openers(tools.call) if tools else ()
     starts = tools.section.open.spellings if tools and tools.section else openers
-    policy = reasoning.tools_inside if reasoning else "text"
-    if policy == "draft" and (ends or tools is None):
-        policy = "end"
-    elif policy == "stay" and (ends or tools is None):
-        policy = "end" if ends else "text"
-    dropped = tuple(
-        dict.fromkeys(
-            (
-                *(named.dropped if named else ()),
-                *((*reasoning.dropped, *reasoning.ignored) if reasoning else ()),
-                *around,
-            )
-        )
-    )
-    kinds = dict.fromkeys(dropped, "dropped")
-    inside: list[str] = []
-    if tools:
-        kinds |= dict.fromkeys(starts, "section" if tools.section else "call")
-        if tools.section:
-            inside = [*openers, *tools.section.close.spellings, *around]
-            if tools.section.bare:
-                kinds |= dict.fromkeys(openers, "call")
-                kinds |= dict.fromkeys(tools.section.close.spellings, "end")
-    thinking: list[str] = []
-    if reasoning:
-        kinds |= dict.fromkeys(reasoning.open.spellings, "open")
-        kinds |= dict.fromkeys(reasoning.close.spellings, "close")
-        thinking = [*reasoning.close.spellings, *dropped]
-        implicit = starts if tools else reasoning.ends_at
-        if policy != "text":
-            thinking += [one for one in implicit if not (tools and one in _unmarked(tools))]
-        if by_id:
-            thinking += reasoning.open.spellings
-        for one in reasoning.ends_at:
-            kinds.setdefault(one, "implicit")
-    content = [*starts, *dropped, *(inside if tools and tools.section and tools.section.bare else ())]
-    if answer is not None:
-        kinds |= dict.fromkeys(answer.open.spellings, "answer")
-        kinds |= dict.fromkeys(answer.close.spellings, "answer_end")
-        content += [*answer.open.spellings, *answer.close.spellings]
-        thinking += answer.ends_thinking
-        if answer.cite is not None:
-            kinds |= {answer.cite.open: "cite", answer.cite.close: "cite_end"}
-            content += [answer.cite.open, answer.cite.close]
-            thinking += [answer.cite.open, answer.cite.close]
-    if reasoning:
-        content += reasoning.open.spellings
-        if reasoning.bare_close:
-            content += reasoning.close.spellings
-        if by_id:
-            content += reasoning.close.spellings
-    if by_id and tools:
-        inner = [spelling for one in literals(tools.call.parts) for spelling in one.spellings]
-        section = tools.section.close.spellings if tools.section else ()
-        stray = [one for one in (*inner, *section) if one in by_id and one not in kinds]
-        kinds |= dict.fromkeys(stray, "stray")
-        content += stray
-        thinking += stray if reasoning else ()
     unmarked = _unmarked(tools) if tools else frozenset()
+    policy = _policy(reasoning, ends, tools is not None)
+    dropped = _dropped(reasoning, named, around)
+    markers = _Markers(by_id)
+    markers.mean("dropped", dropped)
+    markers.content += [*starts, *dropped]
+    inside = markers.calls(tools, starts, openers, around) if tools else ()
+    if reasoning:
+        implicit = starts if tools else reasoning.ends_at
+        ending = [one for one in implicit if one not in unmarked] if policy != "text" else []
+        markers.region(reasoning, (*dropped, *ending))
+    if answer is not None:
+        markers.answer(answer)
+    if by_id and tools:
+        markers.stray(tools, reasoning is not None)
+    kinds, content, thinking = markers.kinds, markers.content, markers.thinking
     return Setup(
         reasoning=reasoning,
         tools=tools,
         content=scanner(tuple(dict.fromkeys(content))),
         thinking=scanner(tuple(dict.fromkeys(thinking))),
-        inside=scanner(tuple(inside)),
+        inside=scanner(inside),
         kinds=kinds,
         call_openers=openers,
         bodies=tuple(text for text, _ in first_literals(tools.call.parts)) if tools else (),
