@@ -169,7 +169,9 @@ class Parser:
         self._constrained = picked(tool_choice).mode == "required" if constrained is None else constrained
         self._kwargs = dict(chat_template_kwargs or {})
         half = self._joint if isinstance(self._joint, ResponseTemplate) else self._reasoning
-        self._switch = (switch or half.switch).on(self._kwargs) if half else False
+        switch = (switch or half.switch) if half else None
+        self._switch = switch is not None and switch.on(self._kwargs)
+        self._opened = switch is not None and switch.opens_prompt(self._kwargs)
         self._start = self._start_state()
         self._place = Start()
         if isinstance(self._joint, ResponseTemplate):
@@ -346,8 +348,7 @@ class Parser:
             return PromptState("absent")
         if self._prompt is not None:
             return prompt_state(reasoning, self._prompt)
-        opens = reasoning.opened_by != "output" or reasoning.switch.opens_prompt(self._kwargs)
-        if self._switch and opens:
+        if self._switch and (reasoning.opened_by != "output" or self._opened):
             return PromptState("open")
         return PromptState("absent", after=prompt_state(reasoning, reasoning.empty_when_off).after)
 
