@@ -272,7 +272,6 @@ def _load(kind: str, name: str, where: tuple[str, str]) -> object:
 
 _tools: dict[str, Tools | Joint] = {}
 _reasoning: dict[str, Reasoning | Joint] = {}
-_THINKING = ChainMap(REASONING_PARSERS, INLINE_PARSERS)
 
 
 def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = False) -> None:
@@ -354,8 +353,9 @@ def tool_format(name: str) -> Tools | Joint:
 
 def reasoning_format(name: str) -> Reasoning | Joint:
     """The reasoning half called ``name``; raises UnknownParser or BrokenFormat."""
+    parsers = ChainMap(REASONING_PARSERS, INLINE_PARSERS)
     found = _found(
-        "reasoning", name, _reasoning, _THINKING, REASONING_ALIASES, sglang.REASONING, reasoning_names
+        "reasoning", name, _reasoning, parsers, REASONING_ALIASES, sglang.REASONING, reasoning_names
     )
     assert isinstance(found, Reasoning | Joint)
     return found
