@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # How long `make fuzz` looks.
 FUZZ_SECONDS ?= 300
 
-.PHONY: demo test test-pythons lint types unit bench forced fuzz fuzz-laws conformance conformance-tags clean
+.PHONY: demo test test-pythons lint types unit bench forced fuzz fuzz-laws conformance conformance-tags round-trips clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ fuzz-laws: $(STAMP)
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance.report --write
+
+round-trips: $(STAMP)
+	$(BIN)/python -m tests.conformance.rendered
 
 conformance-tags:
 	$(PYTHON) tests/conformance_tags/run.py

@@ -185,6 +185,9 @@ def page(suites: Sequence[Suite], day: str) -> str:
         f"unbraid {unbraid.__version__} on suites that others wrote, and on its own corpus; run on {day} "
         "with `make conformance`.",
         "",
+        "`make round-trips` fetches 67 models' own chat templates and reads back what they render;",
+        "`make conformance-tags` checks every structural tag with xgrammar's own matcher.",
+        "",
         markdown(("suite", "result"), [(one.title, one.summary) for one in suites]),
     ]
     for one in suites:
