@@ -85,6 +85,16 @@ def prompt_of(name: str | None, thinking: str) -> str | None:
     return "Question. " + endings[thinking]
 
 
+def opens_thinking(names: Names) -> str | None:
+    """The half whose prompt opens thinking: a response template also where only its calls are read."""
+    reasoning, tools = names
+    return (
+        tools
+        if reasoning is None and tools and isinstance(tool_format(tools), ResponseTemplate)
+        else reasoning
+    )
+
+
 def possible(names: Names, turn: Turn) -> Message:
     """The part of a message that a pair has strands for."""
     reasoning_name, tool_name = names
@@ -101,7 +111,7 @@ def check_round_trip(names: Names, message: Message, tools: Any, thinking: str) 
             write(*names, message, tools=tools, thinking=thinking)
         return False
     text = write(*names, message, tools=tools, thinking=thinking)
-    read = Parser(*names, tools=tools, prompt=prompt_of(names[0], thinking)).parse(text)
+    read = Parser(*names, tools=tools, prompt=prompt_of(opens_thinking(names), thinking)).parse(text)
     assert (read.reasoning, read.content) == (message.reasoning, message.content), text
     assert [one.name for one in read.tool_calls] == [one.name for one in message.tool_calls], text
     for one, other in zip(read.tool_calls, message.tool_calls, strict=True):
