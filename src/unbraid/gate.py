@@ -472,9 +472,9 @@ class Gate:
         return list(ids) if carry.phase == "over" else []
 
     def end_of(self, ids: Sequence[int], carry: Carry, finish_reason: str = "stop") -> End | None:
-        """The end of thinking in a whole output, drafts decided; None when it never ended."""
+        """The end of thinking in a whole output, drafts decided; None if it never ended or nothing came."""
         end, after = self.find_end(ids, carry)
-        if end is not None or after.phase == "over":
+        if end is not None or after.phase == "over" or not after.tokens:
             return end
         if isinstance(self._joint, Channels):
             return self._channel_end(self._with(ids, carry), self._joint, finished=True)[0]

@@ -166,14 +166,15 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
             return at, True
         if span.kind == "reasoning" and half.tools_inside == "stay" and tools is not None:
             bare = {text for text, is_marker in first_literals(tools.call.parts) if not is_marker}
-            begun = (one for one in range(at, span.end) if output.marker(one, first - bare) is not None)
-            if (place := next(begun, None)) is not None:
+            openers = (one for one in range(at, span.end) if output.marker(one, first - bare) is not None)
+            if (place := next(openers, None)) is not None:
                 return place, True
         while span.kind == "markup" and at < span.end:
             closer = output.marker(at, half.close.spellings)
             if closer is not None:
                 return at + len(closer), False
-            if output.marker(at, first) is not None:
+            begun = output.marker(at, first)
+            if begun is not None and at + len(begun) <= span.end:
                 return at, True
             at += len(output.marker(at, (*half.open.spellings, *half.dropped)) or "x")
     return None
