@@ -12,6 +12,7 @@ import re
 import sys
 import warnings
 from collections.abc import Collection
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -150,6 +151,7 @@ def whole(pattern: str, forbidden: str) -> str:
     return _Writer(pattern, forbidden).top(_parsed(pattern))
 
 
+@lru_cache(maxsize=1024)
 def without(pattern: str, forbidden: str) -> str:
     """``pattern`` without the forbidden characters."""
     return _Writer(pattern, forbidden).sequence(_parsed(pattern))

@@ -30,6 +30,7 @@ __all__ = ["to_structural_tag"]
 Format = dict[str, Any]
 _BLANK = r"[ \t\r]{0,64}"
 _DEPTH = 3
+_MOST = 50_000
 _STRINGS = frozenset(("minLength", "maxLength", "pattern", "format"))  # not held beside ``excludes``
 
 
@@ -73,9 +74,13 @@ class _Emitter:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self.inside: list[str] = []
+        self.written = 0
 
     def format(self, node: Node) -> Format:
-        """The format of a node."""
+        """The format of a node; raises Unsupported where so much would be written that it takes long."""
+        self.written += 1
+        if self.written > _MOST:
+            raise Unsupported(f"xgrammar's structural tag of this schema would have over {_MOST:,} parts")
         if isinstance(node, Text):
             return _const(node.text)
         if isinstance(node, Marker):
