@@ -120,7 +120,7 @@ def read_json(m: Reader, part: Json) -> Run:
         yield from read_object(m)
     elif char in ('"', "n") and char:
         yield from read_wrapped(m)
-    elif not char:
+    elif not char or m.is_cut():
         raise Cut
     else:
         yield from nothing_here(m)

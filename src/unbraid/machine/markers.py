@@ -46,11 +46,9 @@ class Scanner:
             return False
         return ended or marker not in self.ambiguous or found.end() < len(found.string)
 
-    def standing(self, found: re.Match[str], ended: bool) -> str | None:
-        """The marker that a match is, or, where the output ends in a longer one, the one that begins that."""
-        if self.whole(found, ended):
-            return found.group()
-        if not ended or not self.ambiguous:
+    def begun(self, found: re.Match[str]) -> str | None:
+        """The marker that begins the longer one in which the output ends."""
+        if not self.ambiguous:
             return None
         return max(filter(found.group().startswith, self.ambiguous), key=len, default=None)
 

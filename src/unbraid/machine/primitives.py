@@ -79,6 +79,12 @@ class Primitives(Machine):
         self.i = len(self.buf)
         return rest
 
+    def standing(self, scan: Scanner, found: re.Match[str]) -> str | None:
+        """The marker that a match is for certain; an output that ended by itself ended behind a whole one."""
+        if scan.whole(found, self.eof):
+            return found.group()
+        return scan.begun(found) if self.eof and self.finish_reason != "length" else None
+
     def collect(
         self, scan: Scanner, counts: Callable[[str, int], bool | None]
     ) -> Generator[None, None, tuple[str, str | None]]:
@@ -94,7 +100,7 @@ class Primitives(Machine):
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
             verdict: bool | None = None
-            marker = scan.standing(found, self.eof) if found is not None else None
+            marker = self.standing(scan, found) if found is not None else None
             if marker is not None:
                 verdict = counts(marker, stop)
             if verdict is False:
@@ -123,7 +129,8 @@ class Primitives(Machine):
                         best = one
                 elif left < len(one) and one.startswith(self.buf[self.i :]):
                     partial = True
-            if best is not None and not waits and (self.eof or not partial):
+            whole = not partial or (self.eof and left == len(best or ""))
+            if best is not None and not waits and whole:
                 return best
             if not waits and (self.eof or not partial):
                 if self.eof and partial:

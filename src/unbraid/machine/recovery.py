@@ -76,7 +76,7 @@ class Recovery(Reader):
                     break
                 yield
                 continue
-            marker = self.setup.recover.standing(found, self.eof)
+            marker = self.standing(self.setup.recover, found)
             counts = self.is_marker(marker, self.i) if marker is not None else None
             if counts and marker is not None:
                 if marker in self.setup.closers:

@@ -110,7 +110,7 @@ class TagMachine(AnswerMachine, Aside):
                 yield
                 at = self.i
                 continue
-            marker = scan.standing(found, self.eof)
+            marker = self.standing(scan, found)
             verdict: bool | None = False
             if marker is not None:
                 verdict = self.accepts(marker, strand)
