@@ -105,7 +105,8 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
         turn_end += pair.setup.dropped[0]
     if pair.setup.answer is not None and pair.setup.answer.end is not None:
         turn_end = pair.setup.answer.end.text + turn_end
-    begin = pair.setup.begin.text if state.thinking == "absent" and not block else ""
+    alone = state.thinking == "absent" or pair.reasoning is None
+    begin = pair.setup.begin.text if alone and not block else ""
     if not content and pair.tools is not None and not pair.tools.begin_calls:
         begin = ""
     if behind:

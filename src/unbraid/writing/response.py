@@ -41,6 +41,8 @@ def write_response(
         raise fail("reasoning", "no reasoning parser is named")
     if message.tool_calls and not pair.reads_calls:
         raise fail("tool_calls", "no tools are offered, or no tool parser is named")
+    if end and message.content and not message.content.strip():
+        raise fail("content", "white space that stands alone is framing")
     regions = _regions(pair, template, message, state.thinking == "open")
     closed = [
         _Region(
