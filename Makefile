@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # How long `make fuzz` looks.
 FUZZ_SECONDS ?= 300
+# How many times as many examples as in the tests `make fuzz-laws` takes.
+FUZZ_TIMES ?= 40
 
 .PHONY: demo test test-pythons lint types unit bench forced fuzz fuzz-laws conformance conformance-tags round-trips clean
 
@@ -42,7 +44,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 fuzz-laws: $(STAMP)
-	UNBRAID_FUZZ=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/laws tests/constrain
+	UNBRAID_FUZZ=$(FUZZ_TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/laws tests/constrain
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance.report --write

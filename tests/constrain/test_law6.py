@@ -19,7 +19,7 @@ from unbraid.newlines import recovered
 from unbraid.syntax import Channels, Elements, Lit, Reasoning, ResponseTemplate, Tools
 from unbraid.writer import write
 
-FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
+FUZZ = int(os.environ.get("UNBRAID_FUZZ") or 0)
 WALKS = 200 if FUZZ else 12  # with markers as text, and again by id
 ANSWER = {
     "type": "object",

@@ -82,3 +82,38 @@ def test_the_first_token_may_be_a_part_of_a_character() -> None:
     stream.finish()
     assert stream.message == parser.parse(text, token_ids=[1, 2, 3, 4])
     assert stream.message.reasoning == text
+
+
+@pytest.mark.parametrize(
+    ("tools", "text", "content", "noted"),
+    [
+        (
+            "cohere_command3",
+            '<|START_ACTION|>[\n    {"tool_name": "f", "parameters": {}},\nid<|START_ACTION|>hi',
+            "<|START_ACTION|>hi",
+            ("text_behind_answer", "\nid"),
+        ),
+        (
+            "k2_horizon_json",
+            '<ifm|tool_calls><ifm|tool_call>{"arguments": {"city": <ifm|tool_call>',
+            '<ifm|tool_calls><ifm|tool_call>{"arguments": {"city": <ifm|tool_call>',
+            ("not_a_call", '<ifm|tool_calls><ifm|tool_call>{"arguments": {"city":'),
+        ),
+    ],
+)
+def test_what_is_said_of_held_white_space(
+    tools: str, text: str, content: str, noted: tuple[str, str]
+) -> None:
+    """White space held when text is dropped or given back keeps its place; no diagnostic runs ahead."""
+    stream = Parser(None, tools, spans=True).stream()
+    for piece in text:
+        stream.feed(piece)
+        message = stream.message
+        decided = message.spans[-1].end if message.spans else 0
+        assert all(one.end <= decided for one in message.diagnostics)
+    stream.finish()
+    message = stream.message
+    assert message.content == content
+    assert noted in [(one.code, text[one.start : one.end]) for one in message.diagnostics]
+    spans = message.spans or []
+    assert "".join(text[one.start : one.end] for one in spans if one.kind == "content") == content

@@ -49,7 +49,8 @@ from .pairing import REASONING, TOOLS, Names, families, foreign
 Half = Reasoning | Tools | Joint
 Piece = tuple[str, "list[int] | None"]
 
-FUZZ = bool(os.environ.get("UNBRAID_FUZZ"))
+FUZZ = int(os.environ.get("UNBRAID_FUZZ") or 0)
+"""How many times as many examples; 0: the few that are the same in every run."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def pairs() -> list[Pair]:
 
 def examples(total: int) -> int:
     """Examples for each pair, so that all pairs together get about ``total``."""
-    return max(5, total * (40 if FUZZ else 1) // len(pairs()))
+    return max(5, total * (FUZZ or 1) // len(pairs()))
 
 
 # -- markers ------------------------------------------------------------------

@@ -88,10 +88,12 @@ class AnswerMachine(CallMachine):
         """Text behind content or calls, up to the next marker, may be in no strand."""
         if self.setup.answer is None or self.setup.answer.rest == "content":
             return
-        start = self.at()
+        held = self.take_white()
+        start = self.at() - len(held)
         lost = False
         while True:
             text, marker = yield from self.collect(self.setup.behind, self.is_marker)
+            text, held = held + text, ""
             if marker is None:
                 text += self.remainder()
             lost = lost or bool(text.strip())

@@ -65,10 +65,10 @@ class Aside(CallMachine):
                 self.forget_cut()
             self.keep()
             return
-        text = self.undo(start, undo)
+        text = white + self.undo(start, undo)
         self.blank, self.fresh, self.after_call = flags
-        self.note("not_a_call", self.pos + len(white), self.pos + len(white + text), "a sound call")
-        self.give_back(white + text)
+        self.note("not_a_call", self.pos + len(white), self.pos + len(text.rstrip()), "a sound call")
+        self.give_back(text)
 
     def sound(self, before: tuple[int, ...]) -> bool:
         """Whether what was read since ``before`` has no fault and no key is missing."""

@@ -249,7 +249,9 @@ class Machine:
             content="".join(content) or None,
             tool_calls=calls,
             finish_reason=reason,
-            diagnostics=[Diagnostic(*one) for one in sorted(diagnostics, key=itemgetter(1, 2, 0))],
+            diagnostics=[
+                Diagnostic(*one) for one in sorted(diagnostics, key=itemgetter(1, 2, 0)) if one[2] <= pos
+            ],
             spans=span_list(spans, pos) if self.gives_spans else None,
             citations=citations,
         )
