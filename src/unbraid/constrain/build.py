@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid.constrain.pairs import Scope
 from unbraid.constrain.patterns import negated
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments, enveloped
@@ -92,9 +93,9 @@ def build(
     label: bool = False,
 ) -> Grammar:
     """The grammar of a tag format's output."""
-    builder = _Builder(reasoning, tools, demand, limits, marker)
-    root = builder.output(thinking, label)
-    return Grammar(root, builder.values.rules)
+    rules: dict[str, Node] = {}
+    builder = _Builder(reasoning, tools, demand, limits, Scope(marker, rules, limits.max_string))
+    return Grammar(builder.output(thinking, label), rules)
 
 
 def body_of_calls(
@@ -106,8 +107,7 @@ def body_of_calls(
     rules: dict[str, Node],
 ) -> Node:
     """The calls that are the body of a message; ``around`` reads them, shared parts go into ``rules``."""
-    builder = _Builder(None, tools, demand, limits, marker, around)
-    builder.values.rules = rules
+    builder = _Builder(None, tools, demand, limits, Scope(marker, rules, limits.max_string), around)
     opener, rest = builder.calls()
     return seq(opener, rest)
 
@@ -119,7 +119,7 @@ class _Builder:
         tools: Tools | None,
         demand: Demand,
         limits: Limits,
-        marker: MarkerMaker,
+        scope: Scope,
         around: Setup | None = None,
     ) -> None:
         self.reasoning = reasoning
@@ -127,12 +127,13 @@ class _Builder:
         self.tools = tools if offered else None
         self.demand = demand
         self.limits = limits
-        self.marker = marker
+        self.scope = scope
+        self.marker = scope.marker
         self.setup = around or setup(reasoning, tools, True, offered=offered)
         self.anchored = self.setup.anchored
         self.white = Space(limits.max_white)
         self.gap = Space(min(limits.max_white, 64))
-        self.values = Values(limits.max_string, marker)
+        self.values = Values(scope)
         self.forbidden = self._forbidden()
 
     def _forbidden(self) -> tuple[str, ...]:
@@ -268,7 +269,7 @@ class _Builder:
         exclude = tuple(one for one in self.forbidden if self.marker(one).token_id is None)
         if self.demand.mode == "auto" and self.anchored & {"{"}:
             return json_node(schema, exclude)
-        return answer_json(schema, exclude, self.values.rules, self.limits.max_string)
+        return answer_json(schema, exclude, self.scope.rules, self.limits.max_string)
 
     # -- calls ----------------------------------------------------------------
 

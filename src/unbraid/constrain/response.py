@@ -7,6 +7,7 @@ from typing import Any
 
 from unbraid.constrain.build import Limits, MarkerMaker, Thinking
 from unbraid.constrain.notations import GemmaText
+from unbraid.constrain.pairs import Scope
 from unbraid.constrain.request import Demand, Tool
 from unbraid.constrain.schemas import answer, arguments
 from unbraid.constrain.tree import (
@@ -47,7 +48,7 @@ def build_response(
 ) -> Grammar:
     """The grammar of a template's output; ``specials`` are the special tokens in its markers."""
     builder = _Builder(template, demand, limits, marker, specials)
-    return Grammar(builder.output(thinking), builder.values.rules)
+    return Grammar(builder.output(thinking), builder.scope.rules)
 
 
 def _unsupported(what: str, param: str = "tool_choice") -> Unsupported:
@@ -86,7 +87,8 @@ class _Builder:
         self.limits = limits
         self.marker = marker
         self.specials = sorted(specials, key=len, reverse=True)
-        self.values = Values(limits.max_string, marker)
+        self.scope = Scope(marker, {}, limits.max_string)
+        self.values = Values(self.scope)
         self.implicit = next((one for one in template.fields if one.open is None), None)
 
     # -- markers --------------------------------------------------------------
@@ -228,7 +230,7 @@ class _Builder:
         """JSON by a schema, in whose strings none of ``exclude`` stands."""
         if any('"' in one or not re.search(r"[^\s\[\]{}:,.\d+\-eEtrufalsn]", one) for one in exclude):
             raise _unsupported("a marker that JSON may hold outside its strings")
-        rules, most = self.values.rules, self.limits.max_string
+        rules, most = self.scope.rules, self.limits.max_string
         if where == "response_schema":
             return answer_json(schema, exclude, rules, most)
         return json_node(schema, exclude, unmarked(schema, exclude, rules, most, where))
