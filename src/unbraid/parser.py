@@ -22,7 +22,7 @@ from unbraid.message import Message
 from unbraid.newlines import NewlineStream
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
-from unbraid.request import functions, picked
+from unbraid.request import asked
 from unbraid.response.load import carried_template, given_template
 from unbraid.response.program import special_tokens
 from unbraid.stream import CompleteStream, Stream, View
@@ -159,14 +159,14 @@ class Parser:
         }
         self._tokenizer = tokenizer
         self._spelled: Literal["text"] | None = "text" if markers == "text" else None
-        self._offered = offered_tools(tools, tool_choice)
+        choice, self._offered = asked(tools, tool_choice)
         self._reads_as = reads_as
         if reads_as == "json":
             self._tools, self._joint = plain_calls(tool_choice, self._tools or self._joint), None
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
-        self._constrained = picked(tool_choice).mode == "required" if constrained is None else constrained
+        self._constrained = choice.mode == "required" if constrained is None else constrained
         self._kwargs = dict(chat_template_kwargs or {})
         half = self._joint if isinstance(self._joint, ResponseTemplate) else self._reasoning
         switch = (switch or half.switch) if half else None
@@ -445,20 +445,6 @@ def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> l
     """The markers of a pair that its family's tokenizers always hold as one special token."""
     found = _markers(*halves(reasoning_parser, tool_parser))
     return list(dict.fromkeys(text for one in found if one.special for text in one.spellings))
-
-
-def offered_tools(
-    tools: Sequence[Mapping[str, Any]] | None, tool_choice: ToolChoice | None
-) -> dict[str, object] | None:
-    """Names and parameter schemas of the tools; None when unknown, empty when none may be called.
-
-    Raises InvalidRequest for a tool or a choice of another shape than OpenAI's.
-    """
-    none = picked(tool_choice).mode == "none"
-    if tools is None:
-        return {} if none else None
-    offered = {function["name"]: function.get("parameters") for _, function in functions(tools)}
-    return {} if none else offered
 
 
 def _id_pattern(tools: Tools | None) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from unbraid import validate
 from unbraid.errors import InvalidRequest
 
-__all__ = ["Picked", "functions", "picked"]
+__all__ = ["Picked", "asked", "functions", "picked"]
 
 Mode = Literal["none", "auto", "required"]
 _WORDS: dict[object, Mode] = {None: "auto", "none": "none", "auto": "auto", "required": "required"}
@@ -31,11 +31,13 @@ class Picked:
     named: bool = False
 
     def among(self, known: Collection[str]) -> None:
-        """Raise InvalidRequest for a function that is not ``known``."""
+        """Raise InvalidRequest for a function that is not ``known``, or a call that none can meet."""
         for name, path in (self.names or {}).items():
             if name not in known:
                 listed = ", ".join(sorted(known)) or "none"
                 raise InvalidRequest(f"{path} names {name!r}, which is not in tools ({listed})", param=path)
+        if self.mode == "required" and not known:
+            raise InvalidRequest("tool_choice demands a call, but tools holds no function", param="tools")
 
 
 def picked(choice: Any) -> Picked:
@@ -78,6 +80,21 @@ def _name(value: object, path: str) -> str:
     if not isinstance(name, str) or not name:
         raise validate.wrong(path, 'of the shape {"type": "function", "function": {"name": …}}', value)
     return name
+
+
+def asked(tools: object, choice: Any) -> tuple[Picked, dict[str, object] | None]:
+    """What the choice means among these tools, and the parameter schemas of those that may be called.
+
+    The schemas are None when the tools are unknown, and empty when none may be called. Raises
+    InvalidRequest for a tool or a choice of another shape than OpenAI's, and for a choice that the
+    tools, where they are known, can't meet.
+    """
+    meant = picked(choice)
+    if tools is None:
+        return meant, {} if meant.mode == "none" else None
+    offered = {function["name"]: function.get("parameters") for _, function in functions(tools)}
+    meant.among(offered)
+    return meant, {} if meant.mode == "none" else offered
 
 
 def functions(tools: object) -> list[tuple[str, Mapping[str, Any]]]:

@@ -44,14 +44,12 @@ def demand(
     max_calls: int,
 ) -> Demand | None:
     """The demand of a request, or None when nothing has to be enforced; raises InvalidRequest."""
-    known = _tools(tools or (), level)
+    known = _tools(() if tools is None else tools, level)
     choice = picked(tool_choice)
+    choice.among([tool.name for tool in known])
     mode, names = choice.mode, choice.names
     if names is not None:
-        choice.among({tool.name for tool in known})
         known = tuple(tool for tool in known if tool.name in names)
-    if mode == "required" and not known:
-        raise InvalidRequest("tool_choice demands a call, but tools holds no function", param="tools")
     answer = checked(schema, "response_schema") if schema is not None else None
     if mode == "none" or not known:
         return None if answer is None else Demand("none", schema=answer)

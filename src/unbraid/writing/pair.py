@@ -8,8 +8,9 @@ from typing import Any
 
 from unbraid.errors import Inexpressible, InvalidRequest
 from unbraid.machine.setup import Setup, setup
-from unbraid.parser import halves, offered_tools
+from unbraid.parser import halves
 from unbraid.prompts import PromptState
+from unbraid.request import asked
 from unbraid.schema import Typer
 from unbraid.syntax import NO_SPACE, Joint, Reasoning, Tools
 
@@ -63,7 +64,7 @@ def make_pair(
 ) -> Pair:
     """The pair of these names; raises as ``Parser`` does for unknown or incompatible ones."""
     reasoning, half, joint = halves(reasoning_parser, tool_parser, response_template)
-    offered = offered_tools(tools, None)
+    _, offered = asked(tools, None)
     called = half if offered is None or offered else None
     return Pair(
         reasoning=reasoning,
