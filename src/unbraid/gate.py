@@ -186,7 +186,8 @@ class Gate:
     ) -> Carry:
         """The state in front of the first generated token; only the last assistant turn counts.
 
-        Raises InvalidRequest where the request means another variant than this gate knows.
+        Raises InvalidRequest where the request means another variant than this gate knows, or its
+        switch has a value that is none.
         """
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         text = None if prompt is None else prompt_text(prompt, self._tokenizer)
@@ -200,13 +201,13 @@ class Gate:
         reasoning = self._reasoning
         if reasoning is None:
             return Carry("over")
+        switch = self._switch or reasoning.switch
+        thinks = switch.on(chat_template_kwargs)
         if text is not None:
             state = prompt_state(reasoning, text).thinking
             phase: Phase = "open" if state == "open" else "over" if state == "closed" else "absent"
             return Carry(phase, prompt=text)
-        switch = self._switch or reasoning.switch
-        opens = reasoning.opened_by != "output" or switch.opens_prompt(chat_template_kwargs)
-        if switch.on(chat_template_kwargs) and opens:
+        if thinks and (reasoning.opened_by != "output" or switch.opens_prompt(chat_template_kwargs)):
             return Carry("open")
         return Carry("absent")
 

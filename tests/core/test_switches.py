@@ -11,8 +11,9 @@ import pytest
 
 from tests.laws.reading import read_every_way, strands
 from tests.support.hostile import open_prompt, turn_prompt
-from unbraid import Parser
+from unbraid import InvalidRequest, Parser, TokenTable
 from unbraid.formats import REASONING_PARSERS, reasoning_format
+from unbraid.gate import Gate
 from unbraid.syntax import Reasoning
 
 ABSENT = "absent"
@@ -169,6 +170,41 @@ def test_a_value(name: str, variable: str, value: Any, on: bool) -> None:
 )
 def test_a_word(name: str, kwargs: dict[str, Any], on: bool) -> None:
     thinks(name, kwargs, on)
+
+
+# A value that is no word: where the template tests the level's truth too it is read so, elsewhere refused.
+NO_WORDS: list[Any] = [3, 0, 1.5, True, False, ["high"], {"effort": "high"}]
+LEVELS = {
+    "cohere_command4": "+-++-++",
+    "deepseek_v4": "refused",
+    "deepseek_v41": "refused",
+    "hy_v3": "refused",
+    "hy_v4": "refused",
+    "ling3": "refused",
+    "minimax_m3": "refused",
+}
+
+
+def test_every_level_is_in_the_table() -> None:
+    switches = {name: half_of(name).switch for name in SWITCHES}
+    assert set(LEVELS) == {name for name, one in switches.items() if one.off_words or one.on_words}
+
+
+@pytest.mark.parametrize("value", NO_WORDS, ids=str)
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_value_that_is_no_word(name: str, value: Any) -> None:
+    variable, _ = WORDS[name]
+    kwargs = {variable: value}
+    if LEVELS[name] != "refused":
+        thinks(name, kwargs, LEVELS[name][NO_WORDS.index(value)] == "+")
+        return
+    gate = Gate(name, tokenizer=TokenTable({n: bytes([n]) for n in range(256)}))
+    for prompt in (None, "", open_prompt(half_of(name))):
+        with pytest.raises(InvalidRequest, match=f"{variable} must be a word") as caught:
+            Parser(name, chat_template_kwargs=kwargs, prompt=prompt)
+        assert caught.value.param == f"chat_template_kwargs.{variable}"
+        with pytest.raises(InvalidRequest, match=f"{variable} must be a word"):
+            gate.begin(prompt, kwargs)
 
 
 @pytest.mark.parametrize(("name", "kwargs", "on"), TOGETHER, ids=str)

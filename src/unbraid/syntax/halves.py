@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from unbraid import validate
 from unbraid.syntax.parts import Choice, Json, Name, Nothing, Pairs, Part, TypeTag, Ws
 from unbraid.syntax.text import ANY, NAME_CHARS, NO_SPACE, UNQUOTED, Lit, Space, lit
 
@@ -210,7 +211,8 @@ class Switch:
     ``null_unset``: null is as if the variable were absent. Any variable that is on wins.
 
     ``level`` is a variable that holds a word: one of ``off_words`` turns thinking off, one
-    of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say.
+    of ``on_words`` (``ANY``: any other word) turns it on, whatever ``names`` say. What is
+    neither a word nor null is refused, unless the level is one of ``names`` too.
 
     ``opens``: words of the level with which the prompt opens thinking, where the output does
     without them.
@@ -226,14 +228,16 @@ class Switch:
     opens: tuple[str, ...] = ()
 
     def on(self, kwargs: Mapping[str, Any] | None) -> bool:
-        """Whether these template variables turn thinking on."""
+        """Whether these template variables turn thinking on.
+
+        Raises InvalidRequest for a level that is no word.
+        """
         kwargs = kwargs or {}
-        word = kwargs.get(self.level)
-        if isinstance(word, str) and word:
-            if word in self.off_words:
-                return False
-            if word in self.on_words or ANY in self.on_words:
-                return True
+        word = self._word(kwargs)
+        if word in self.off_words:
+            return False
+        if word in self.on_words or (word and ANY in self.on_words):
+            return True
         given = [kwargs[name] for name in self.names if name in kwargs]
         if self.null_unset:
             given = [value for value in given if value is not None]
@@ -242,6 +246,18 @@ class Switch:
         if self.falsy:
             return any(bool(value) for value in given)
         return any(value is not False for value in given)
+
+    def _word(self, kwargs: Mapping[str, Any]) -> str | None:
+        """The word of the level; None where nothing is said, or where another value is read as a switch."""
+        word = kwargs.get(self.level)
+        if word is None or isinstance(word, str):
+            return word
+        words = [one for one in (*self.off_words, *self.on_words) if one != ANY]
+        if words and self.level not in self.names:
+            raise validate.wrong(
+                f"chat_template_kwargs.{self.level}", f"a word ({', '.join(words)}, …) or None", word
+            )
+        return None
 
     def opens_prompt(self, kwargs: Mapping[str, Any] | None) -> bool:
         """Whether these template variables make the prompt open thinking."""
