@@ -113,8 +113,8 @@ class ChannelMachine(CallMachine):
         while True:
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
-            whole = found is not None and scan.whole(found, self.eof)
-            counts = self.is_marker(found.group(), stop) if found is not None and whole else None
+            marker = self.standing(scan, found) if found is not None else None
+            counts = self.is_marker(marker, stop) if marker is not None else None
             if counts is False or (found is not None and not counts and self.eof):
                 at = stop + 1
                 continue
@@ -125,8 +125,7 @@ class ChannelMachine(CallMachine):
             self.i = stop
             if not whole_text:
                 return "too long"
-            if counts and found is not None:
-                marker = found.group()
+            if counts and marker is not None:
                 if marker == start:
                     held.append(marker)
                     self.i += len(marker)
@@ -269,13 +268,14 @@ class ChannelMachine(CallMachine):
             found = scan.search(self.buf, at)
             stop = found.start() if found else len(self.buf)
             ends: bool | None = None
-            if found is not None and scan.whole(found, self.eof):
-                ends = self.ends_body(found.group(), stop, route)
+            marker = self.standing(scan, found) if found is not None else None
+            if marker is not None:
+                ends = self.ends_body(marker, stop, route)
             if ends is False or (found is not None and ends is None and self.eof):
                 at = stop + 1
                 continue
-            if ends and found is not None and found.group() in self.frame.proved:
-                stop += len(found.group()) - len(found.group().lstrip(WHITE))
+            if ends and marker is not None and marker in self.frame.proved:
+                stop += len(marker) - len(marker.lstrip(WHITE))
             text = self.buf[self.i : stop]
             self.i = stop
             if blank and not text.strip():
@@ -283,14 +283,14 @@ class ChannelMachine(CallMachine):
             elif text:
                 self.body_text(strand, white + text)
                 white, blank = "", False
-            if ends and found is not None:
+            if ends and marker is not None:
                 self.mark("framing", len(white))
                 white = ""
-                self.end_of_body(found.group())
-                if found.group() in self.channels.dropped:
+                self.end_of_body(marker)
+                if marker in self.channels.dropped:
                     at = self.i
                     continue
-                return found.group() if found.group() in self.frame.openers else ""
+                return marker if marker in self.frame.openers else ""
             if self.eof:
                 self.mark("framing", len(white))
                 return ""

@@ -180,10 +180,11 @@ class Recovery(Reader):
         while True:
             found = scan.search(self.buf, at)
             near = found is not None and found.start() < self.i + MAX_WHITE
-            if found is not None and near and scan.whole(found, self.eof):
-                counts = self.is_marker(found.group(), found.start())
+            marker = self.standing(scan, found) if found is not None and near else None
+            if found is not None and marker is not None:
+                counts = self.is_marker(marker, found.start())
                 if counts:
-                    closer = found.group()
+                    closer = marker
                     break
                 if counts is False:
                     at = found.start() + 1

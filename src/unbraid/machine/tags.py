@@ -132,10 +132,10 @@ class TagMachine(AnswerMachine, Aside):
 
     def in_line(self, found: re.Match[str], at: int, scan: Scanner) -> bool:
         """Whether what begins a call at the start of a line stands behind other text, from ``at`` - 1 on."""
-        if found.group() not in self.setup.anchored or self.setup.behind_text:
+        if self.setup.behind_text or self.standing(scan, found) not in self.setup.anchored:
             return False
         before = self.buf[at - 1 : found.start()]
-        return "\n" not in before and not before.isspace() and scan.whole(found, self.eof)
+        return "\n" not in before and not before.isspace()
 
     def cut_marker(self) -> None:
         """The output ended inside a marker that can't be text: it is markup as far as it goes."""
@@ -416,7 +416,7 @@ class TagMachine(AnswerMachine, Aside):
             try:
                 next(calls)
             except StopIteration as decided:
-                real = decided.value
+                real = decided.value and not closed
                 self.buf += hidden
                 break
             if closed:
@@ -462,8 +462,8 @@ class TagMachine(AnswerMachine, Aside):
             found = close.search(self.buf, at)
             if found is None:
                 return "", False
-            whole = close.whole(found, self.eof)
-            counts = self.is_marker(found.group(), found.start()) if whole else None
+            marker = self.standing(close, found)
+            counts = self.is_marker(marker, found.start()) if marker is not None else None
             if counts is False or (counts is None and self.eof):
                 at = found.start() + 1
                 continue
