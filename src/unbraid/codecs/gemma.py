@@ -25,6 +25,7 @@ _CUT = rf"[{WHITE}]{{0,{MAX_WHITE}}},?[{WHITE}]{{0,{MAX_WHITE}}}"
 _WORD = r"[\w.+-]{0,64}"
 ITEM_CUT = re.compile(rf"{_CUT}{_WORD}\Z")
 MEMBER_CUT = re.compile(rf"{_CUT}(?:{KEY}{{1,64}}(?::[{WHITE}]{{0,{MAX_WHITE}}}{_WORD})?)?\Z")
+JSON_TEXT = r'[^"\\\x00-\x1f{first}]*(?:\\[^\x00-\x1f][^"\\\x00-\x1f{first}]*)*'
 CLOSERS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -41,10 +42,15 @@ def _members(quote_marker: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     The groups are a comma, a closer, a key, an opener, a quoted text and a word.
     """
     mark, first = re.escape(quote_marker), re.escape(quote_marker[0])
-    value = rf"(?:([{{\[])|{mark}([^{first}]*){mark}|([^,{{}}\[\]()<{WHITE}][^,{{}}\[\]()<]*)(?=[,}}\])]))"
+    value = rf"(?:([{{\[])|{mark}([^{first}]*){mark}|([^,{{}}\[\]()<\"{WHITE}][^,{{}}\[\]()<]*)(?=[,}}\])]))"
     begin = rf"[{WHITE}]*(,?)[{WHITE}]*(?:([}}\])])|"
     key = rf"({KEY}{{1,{MAX_NAME}}}(?!{KEY})):[{WHITE}]*"
     return re.compile(f"{begin}(){value})"), re.compile(f"{begin}{key}{value})")
+
+
+@lru_cache(maxsize=16)
+def _json_text(first: str) -> re.Pattern[str]:
+    return re.compile(JSON_TEXT.format(first=first))
 
 
 class Frame:
@@ -99,6 +105,8 @@ class GemmaReader:
         self.scan = scanner((part.quote,))
         self.lane = _lane(part.quote)
         self.item, self.member_pattern = _members(part.quote)
+        self.markers = (part.quote, *m.setup.closers, *m.openers())
+        self.text = _json_text(scanner(self.markers).first)
         self.stack: list[Frame] = []
         self.muted = -1
 
@@ -208,12 +216,7 @@ class GemmaReader:
         return value
 
     def bare_value(self, text: str, slot: Slot | None, end: int) -> str:
-        """The JSON text of a bare word that ends at ``buf[end]``; a JSON string stands for what it holds."""
-        string = string_value(text)
-        if string is not None:
-            start = end - len(text)
-            self.m.note("missing_marker", self.m.base + start, self.m.base + start, self.quote)
-            return self.quoted_value(string, slot, start, end)
+        """The JSON text of a bare word that ends at ``buf[end]``."""
         value, code = slot.coerce_bare(text) if slot else (bare(text) or quote(text), None)
         if code is not None:
             place = self.m.base + end
@@ -300,8 +303,14 @@ class GemmaReader:
             self.put(before)
             self.open(char, slot)
             return
-        text = yield from self.bare()
-        self.put(before + self.bare_value(text, slot, m.i))
+        start = m.at()
+        string = (yield from self.json_string()) if char == '"' else None
+        if string is not None:
+            m.note("missing_marker", start, start, self.quote)
+            self.put(before + self.quoted_value(string, slot, start - m.base, m.i))
+        else:
+            text = yield from self.bare()
+            self.put(before + self.bare_value(text, slot, m.i))
         self.unmute()
 
     def string(self, before: str, slot: Slot | None) -> Run:
@@ -350,6 +359,46 @@ class GemmaReader:
                 m.args_lane(self.lane)
             yield
             at = m.i
+
+    def json_string(self) -> Generator[None, None, str | None]:
+        """Read a JSON string that is the whole value; None, nothing consumed, if it ends elsewhere."""
+        m = self.m
+        m.i += 1
+        pieces = ['"']
+        while True:
+            found = self.text.match(m.buf, m.i)
+            assert found is not None
+            pieces.append(found.group())
+            m.i = found.end()
+            char = m.buf[m.i : m.i + 1]
+            if m.buf[m.i :] in ("", "\\"):
+                if m.eof:
+                    raise Cut
+                yield
+            elif char in '"\\' or char < " " or (yield from m.literal(self.markers)) is not None:
+                break
+            else:
+                pieces.append(char)
+                m.i += 1
+        text = "".join(pieces)
+        value = string_value(text + '"') if char == '"' else None
+        if value is None or not (yield from self.ends_value()):
+            m.put_back(text)
+            return None
+        m.i += 1
+        m.mark(self.kind, len(text) + 1)
+        return value
+
+    def ends_value(self) -> Generator[None, None, bool]:
+        """Whether what may follow a value stands behind the quote here, white space between."""
+        m = self.m
+        while True:
+            behind = m.buf[m.i + 1 : m.i + MAX_WHITE + 2].lstrip(WHITE)
+            if behind or len(m.buf) > m.i + MAX_WHITE + 1:
+                return behind.startswith((",", "}", "]", ")"))
+            if m.eof:
+                raise Cut
+            yield
 
     def bare(self) -> Generator[None, None, str]:
         """Read a bare word up to what ends it, trimmed."""

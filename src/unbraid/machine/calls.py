@@ -143,10 +143,7 @@ class CallMachine(Recovery):
         text = "".join(text for _, text in self.trial[start:])
         del self.trial[start:]
         self.call = Call()
-        if self.i >= len(text):
-            self.i -= len(text)
-        else:
-            self.put_back(text)
+        self.put_back(text)
 
     def put_aside(self, start: int, why: Refuted) -> None:
         """What is held from piece ``start`` on is an item of a list, and no call."""

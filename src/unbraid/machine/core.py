@@ -271,6 +271,9 @@ class Machine:
 
     def put_back(self, text: str) -> None:
         """Text that was consumed, and not accounted for, is to be read again."""
+        if self.i >= len(text):
+            self.i -= len(text)
+            return
         self.buf = text + self.buf[self.i :]
         self.base += self.i - len(text)
         self.i = 0
