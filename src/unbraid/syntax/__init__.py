@@ -4,121 +4,24 @@ Every part has a canonical text (what the writer writes), a tolerance (what the
 parser accepts) and a bound (what the grammar allows). Nothing here runs: the
 parser, the writer, the grammar, the gate, the explainer and the checker all
 read the same declaration.
+
+``text`` has markers and white space, ``parts`` the parts of a call, ``halves`` what is
+made of them for tags, ``channels`` for messages, ``response`` for response templates.
 """
+# ruff: noqa: F403 (each module says its names in ``__all__``, and nowhere else)
 
 from dataclasses import replace
 
-from unbraid.syntax.channels import Channels, Route
-from unbraid.syntax.halves import (
-    Answer,
-    Calls,
-    Cite,
-    Preset,
-    Reasoning,
-    Section,
-    Switch,
-    Tools,
-    Variants,
-    invoke,
-)
-from unbraid.syntax.parts import (
-    Choice,
-    Elements,
-    Envelope,
-    Envelopes,
-    GemmaObject,
-    Given,
-    Id,
-    IdMember,
-    Json,
-    Name,
-    Named,
-    Nothing,
-    Pairs,
-    Part,
-    PythonCalls,
-    TypeTag,
-    Word,
-    Ws,
-    Xml,
-)
-from unbraid.syntax.response import Content, Field, Joint, ResponseTemplate
-from unbraid.syntax.text import (
-    ANY,
-    ATTRIBUTE,
-    BLANK,
-    MAX_DEPTH,
-    MAX_NAME,
-    MAX_NUMBER,
-    MAX_WHITE,
-    NAME_CHARS,
-    NO_SPACE,
-    UNQUOTED,
-    WHITE,
-    Lit,
-    Pattern,
-    Space,
-    any_space,
-    lit,
-    optional,
-    space,
-    token,
-)
+from unbraid.syntax import channels, halves, parts, response, text
+from unbraid.syntax.channels import *
+from unbraid.syntax.halves import *
+from unbraid.syntax.parts import *
+from unbraid.syntax.response import *
+from unbraid.syntax.text import *
 
-__all__ = [
-    "ANY",
-    "ATTRIBUTE",
-    "BLANK",
-    "MAX_DEPTH",
-    "MAX_NAME",
-    "MAX_NUMBER",
-    "MAX_WHITE",
-    "NAME_CHARS",
-    "NO_SPACE",
-    "UNQUOTED",
-    "WHITE",
-    "Answer",
-    "Calls",
-    "Channels",
-    "Choice",
-    "Cite",
-    "Content",
-    "Elements",
-    "Envelope",
-    "Envelopes",
-    "Field",
-    "GemmaObject",
-    "Given",
-    "Id",
-    "IdMember",
-    "Joint",
-    "Json",
-    "Lit",
-    "Name",
-    "Named",
-    "Nothing",
-    "Pairs",
-    "Part",
-    "Pattern",
-    "Preset",
-    "PythonCalls",
-    "Reasoning",
-    "ResponseTemplate",
-    "Route",
-    "Section",
-    "Space",
-    "Switch",
-    "Tools",
-    "TypeTag",
-    "Variants",
-    "Word",
-    "Ws",
-    "Xml",
-    "any_space",
-    "invoke",
-    "lit",
-    "optional",
-    "replace",
-    "space",
-    "token",
-]
+__all__ = ["replace"]
+__all__ += text.__all__
+__all__ += parts.__all__
+__all__ += halves.__all__
+__all__ += channels.__all__
+__all__ += response.__all__
