@@ -12,6 +12,7 @@ from unbraid.syntax import (
     Switch,
     Tools,
     Ws,
+    replace,
     token,
 )
 
@@ -63,26 +64,18 @@ TOOLS_3 = Tools(
     models=("Command A", "Command A Reasoning", "Command A Vision", "Command R7B"),
 )
 
-ANSWER_4 = Answer(
-    token("<|START_TEXT|>", "<|START_RESPONSE|>"),
-    token("<|END_TEXT|>", "<|END_RESPONSE|>"),
-    rest="dropped",
-    cite=CITE,
+ANSWER_4 = replace(
+    ANSWER_3,
+    open=token("<|START_TEXT|>", "<|START_RESPONSE|>"),
+    close=token("<|END_TEXT|>", "<|END_RESPONSE|>"),
 )
 
-REASONING_4 = Reasoning(
-    open=token("<|START_THINKING|>"),
-    close=token("<|END_THINKING|>"),
-    opened_by="output",
-    reopens=True,
-    tools_inside="end",
-    ends_at=("<|START_ACTION|>",),
+REASONING_4 = replace(
+    REASONING_3,
     switch=Switch(("reasoning", "reasoning_effort"), default=True, off_words=("none",)),
-    turns=TURNS,
-    dropped=ENDS,
-    empty_when_off="<|START_THINKING|><|END_THINKING|>",
+    empty_before_calls=False,
     answer=ANSWER_4,
     models=("Command A+", "North Mini Code"),
 )
 
-TOOLS_4 = Tools(call=CALL, dropped=ENDS, answer=ANSWER_4, models=("Command A+", "North Mini Code"))
+TOOLS_4 = replace(TOOLS_3, answer=ANSWER_4, models=("Command A+", "North Mini Code"))

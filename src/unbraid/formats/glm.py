@@ -3,7 +3,19 @@
 GLM-4.5 and 4.6 write line breaks between the tags, 4.7 and 5 none; both read both.
 """
 
-from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
+from unbraid.syntax import (
+    Calls,
+    Name,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    any_space,
+    arg_pairs,
+    lit,
+    replace,
+    space,
+)
 
 TURNS = ("<|assistant|>", "<|observation|>", "<|user|>")
 ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
@@ -24,51 +36,17 @@ REASONING_45 = Reasoning(
     models=("GLM-4.5", "GLM-4.5-Air", "GLM-4.6"),
 )
 
-REASONING_47 = Reasoning(
-    open=lit("<think>"),
-    close=lit("</think>"),
-    opened_by="either",
+REASONING_47 = replace(
+    REASONING_45,
     after=any_space("", chars="\n"),
-    reopens=True,
-    tools_inside="draft",
-    ends_at=("<tool_call>",),
-    switch=Switch(("thinking", "enable_thinking"), default=True),
-    turns=TURNS,
-    dropped=ENDS,
+    before=space(""),
     empty_when_off="</think>",
     models=("GLM-4.7", "GLM-4.7-Flash", "GLM-5"),
 )
 
-LINES = Calls(
-    (
-        lit("<tool_call>"),
-        Name(),
-        Ws("\n"),
-        Pairs(
-            open=lit("<arg_key>"),
-            middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
-            close=lit("</arg_value>"),
-            gap="\n",
-            early=("<arg_key>", "</tool_call>"),
-        ),
-        lit("</tool_call>"),
-    )
-)
+LINES = Calls((lit("<tool_call>"), Name(), Ws("\n"), arg_pairs("</tool_call>", "\n"), lit("</tool_call>")))
 
-COMPACT = Calls(
-    (
-        lit("<tool_call>"),
-        Name(),
-        Ws(),
-        Pairs(
-            open=lit("<arg_key>"),
-            middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-            close=lit("</arg_value>"),
-            early=("<arg_key>", "</tool_call>"),
-        ),
-        lit("</tool_call>"),
-    )
-)
+COMPACT = Calls((lit("<tool_call>"), Name(), Ws(), arg_pairs("</tool_call>"), lit("</tool_call>")))
 
 TOOLS_45 = Tools(
     call=LINES,

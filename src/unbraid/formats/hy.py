@@ -4,15 +4,16 @@ from unbraid.syntax import (
     ANY,
     Calls,
     Name,
-    Pairs,
     Reasoning,
     Section,
     Switch,
     Tools,
     Ws,
     any_space,
+    arg_pairs,
     lit,
     optional,
+    replace,
 )
 
 SUFFIXES = (":opensource", ":6124c78e")
@@ -33,17 +34,9 @@ REASONING_V3 = Reasoning(
     models=("Hy3",),
 )
 
-REASONING_V4 = Reasoning(
-    open=lit("<think>"),
-    close=lit("</think>"),
-    opened_by="either",
-    tools_inside="draft",
-    ends_at=("<tool_calls>",),
+REASONING_V4 = replace(
+    REASONING_V3,
     switch=Switch(default=True, off_words=("no_think", "none"), on_words=(ANY,)),
-    turns=TURNS,
-    dropped=ENDS,
-    empty_when_off="<think></think>",
-    suffixes=SUFFIXES,
     models=("Hy4",),
 )
 
@@ -54,13 +47,7 @@ TOOLS_V3 = Tools(
             Name(),
             optional("<tool_sep>"),
             Ws("\n"),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                gap="\n",
-                early=("<arg_key>", "</tool_call>"),
-            ),
+            arg_pairs("</tool_call>", "\n"),
             lit("</tool_call>"),
         )
     ),
@@ -72,20 +59,7 @@ TOOLS_V3 = Tools(
 )
 
 TOOLS_V4 = Tools(
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Name(),
-            Ws(),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=("<arg_key>", "</tool_call>"),
-            ),
-            lit("</tool_call>"),
-        )
-    ),
+    call=Calls((lit("<tool_call>"), Name(), Ws(), arg_pairs("</tool_call>"), lit("</tool_call>"))),
     section=Section(lit("<tool_calls>"), lit("</tool_calls>"), noise=False, bare=True),
     dropped=ENDS,
     suffixes=SUFFIXES,

@@ -1,6 +1,6 @@
 """IQuest Q1: GLM's key and value tags in ``<iquest_tool_call>``, text around calls kept as it is."""
 
-from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, lit
+from unbraid.syntax import Calls, Name, Reasoning, Switch, Tools, Ws, arg_pairs, lit
 
 ENDS = ("<|iquest_end|>",)
 
@@ -23,15 +23,7 @@ TOOLS = Tools(
             lit("<iquest_tool_call>"),
             Name(),
             Ws(),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws(), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=(
-                    "<arg_key>",
-                    "</iquest_tool_call>",
-                ),
-            ),
+            arg_pairs("</iquest_tool_call>"),
             lit("</iquest_tool_call>"),
         )
     ),

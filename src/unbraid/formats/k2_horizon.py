@@ -4,7 +4,6 @@ from unbraid.syntax import (
     Calls,
     Envelope,
     Name,
-    Pairs,
     Reasoning,
     Section,
     Tools,
@@ -12,6 +11,7 @@ from unbraid.syntax import (
     Variants,
     Ws,
     any_space,
+    arg_pairs,
     lit,
     replace,
     space,
@@ -60,21 +60,13 @@ TYPE = TypeTag(
     lit("</ifm|arg_type>"),
 )
 
-PAIRS = Pairs(
-    open=lit("<ifm|arg_key>"),
-    middle=(lit("</ifm|arg_key>"), Ws("\n"), lit("<ifm|arg_value>")),
-    close=lit("</ifm|arg_value>"),
-    gap="\n",
-    early=("<ifm|arg_key>", "</ifm|tool_call>"),
-)
-
 TOOLS_XML = Tools(
     call=Calls(
         (
             lit("<ifm|tool_call>"),
             Name(),
             Ws("\n"),
-            PAIRS,
+            arg_pairs("</ifm|tool_call>", "\n", prefix="ifm|"),
             lit("</ifm|tool_call>"),
         ),
         atomic=True,
@@ -96,7 +88,7 @@ TOOLS_XML_TYPED = replace(
             lit("<ifm|tool_call>"),
             Name(),
             Ws("\n"),
-            replace(PAIRS, middle=(lit("</ifm|arg_key>"), Ws("\n"), TYPE, Ws("\n"), lit("<ifm|arg_value>"))),
+            arg_pairs("</ifm|tool_call>", "\n", prefix="ifm|", tag=TYPE),
             lit("</ifm|tool_call>"),
         ),
         atomic=True,

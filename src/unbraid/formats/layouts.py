@@ -1,8 +1,9 @@
 """Models that write Hermes' calls and Qwen3's thinking under a layout of their own."""
 
+from unbraid.formats.hermes import OBJECTS
 from unbraid.formats.hermes import TOOLS as HERMES
 from unbraid.formats.qwen3 import REASONING as QWEN3
-from unbraid.syntax import Calls, Choice, Envelope, Envelopes, Switch, Ws, any_space, lit, replace, space
+from unbraid.syntax import Calls, Switch, Ws, lit, replace, space
 
 BIELIK_REASONING = replace(
     QWEN3,
@@ -25,17 +26,7 @@ EXAONE4_REASONING = replace(
 
 EXAONE4 = replace(
     HERMES,
-    call=Calls(
-        (
-            lit("<tool_call>"),
-            Ws(),
-            Choice(((Envelope(),), (Envelopes(),))),
-            Ws(),
-            lit("</tool_call>"),
-        )
-    ),
-    before=any_space("\n"),
-    between=any_space("\n"),
+    call=Calls((lit("<tool_call>"), Ws(), OBJECTS, Ws(), lit("</tool_call>"))),
     dropped=("[|endofturn|]",),
     models=("EXAONE 4.0",),
 )

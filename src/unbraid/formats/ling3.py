@@ -1,6 +1,18 @@
 """Ling 3: GLM's key and value tags with nothing between pairs, and ``<think>`` thinking."""
 
-from unbraid.syntax import Calls, Name, Pairs, Reasoning, Switch, Tools, Ws, any_space, lit, space
+from unbraid.syntax import (
+    Calls,
+    Name,
+    Reasoning,
+    Switch,
+    Tools,
+    Ws,
+    any_space,
+    arg_pairs,
+    lit,
+    replace,
+    space,
+)
 
 ENDS = ("<|role_end|>", "<|user|>", "<|observation|>")
 
@@ -26,15 +38,8 @@ TOOLS = Tools(
             lit("<tool_call>"),
             Name(),
             Ws("\n"),
-            Pairs(
-                open=lit("<arg_key>"),
-                middle=(lit("</arg_key>"), Ws("\n"), lit("<arg_value>")),
-                close=lit("</arg_value>"),
-                early=(
-                    "<arg_key>",
-                    "\n</tool_call>",
-                    "</tool_call>",
-                ),
+            replace(
+                arg_pairs("</tool_call>", "\n"), gap="", early=("<arg_key>", "\n</tool_call>", "</tool_call>")
             ),
             Ws("\n"),
             lit("</tool_call>"),

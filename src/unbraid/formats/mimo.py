@@ -1,19 +1,6 @@
 """MiMo V2: Qwen's calls in one line, their values verbatim; thinking without white space."""
 
-from unbraid.syntax import (
-    Calls,
-    Choice,
-    Envelope,
-    Name,
-    Pairs,
-    Reasoning,
-    Switch,
-    Tools,
-    Ws,
-    any_space,
-    lit,
-    optional,
-)
+from unbraid.syntax import Reasoning, Switch, Tools, any_space, function_call, lit
 
 ENDS = ("<|im_end|>",)
 
@@ -31,32 +18,7 @@ REASONING = Reasoning(
 )
 
 TOOLS = Tools(
-    call=Calls(
-        (
-            optional("<tool_call>"),
-            Ws(),
-            Choice(
-                (
-                    (
-                        lit("<function="),
-                        Name(),
-                        lit(">"),
-                        Ws(),
-                        Pairs(
-                            open=lit("<parameter="),
-                            middle=(lit(">"),),
-                            close=lit("</parameter>"),
-                            early=("<parameter=", "</function>"),
-                        ),
-                        lit("</function>"),
-                        Ws(),
-                        optional("</tool_call>"),
-                    ),
-                    (Envelope(), Ws(), lit("</tool_call>")),
-                )
-            ),
-        )
-    ),
+    call=function_call(lit("<tool_call>"), lit("</tool_call>"), gap="", words="json"),
     before=any_space(""),
     between=any_space(""),
     dropped=ENDS,

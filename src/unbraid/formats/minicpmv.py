@@ -1,20 +1,11 @@
 """MiniCPM-V 4: thinking as Qwen3's, line breaks written as escapes."""
 
-from unbraid.syntax import Reasoning, Switch, lit, space
+from unbraid.formats.qwen3 import REASONING as QWEN3
+from unbraid.syntax import replace
 
-REASONING = Reasoning(
-    open=lit("<think>"),
-    close=lit("</think>"),
-    opened_by="either",
-    lead=space("\n"),
-    trail=space("\n"),
-    after=space("\n\n"),
+REASONING = replace(
+    QWEN3,
     reopens=True,
-    tools_inside="draft",
-    ends_at=("<tool_call>",),
-    switch=Switch(("enable_thinking",), default=True, falsy=False),
-    turns=("<|im_start|>",),
-    dropped=("<|im_end|>",),
     ignored=(
         "<|reserved_12|>",
         "<|reserved_13|>",
@@ -25,7 +16,6 @@ REASONING = Reasoning(
         "<reserved_14>",
         "<reserved_15>",
     ),
-    empty_when_off="<think>\n\n</think>\n\n",
     escaped_newlines=True,
     models=("MiniCPM-V 4.5", "MiniCPM-V 4"),
 )

@@ -1,6 +1,6 @@
 """MiniMax M2: thinking that the prompt opens, calls as elements in a section."""
 
-from unbraid.syntax import Reasoning, Section, Tools, any_space, invoke, lit, space
+from unbraid.syntax import Reasoning, Section, Tools, any_space, invoke, lit, replace, space
 
 ENDS = ("[e~[",)
 
@@ -17,16 +17,7 @@ REASONING = Reasoning(
     models=("MiniMax-M2", "MiniMax-M2.1", "MiniMax-M2.5"),
 )
 
-INLINE = Reasoning(
-    open=lit("<think>"),
-    close=lit("</think>"),
-    tools_inside="draft",
-    ends_at=("<minimax:tool_call>",),
-    turns=("]~b]ai", "]~b]user", "]~b]tool"),
-    dropped=ENDS,
-    inline=True,
-    models=("MiniMax-M2", "MiniMax-M2.1", "MiniMax-M2.5"),
-)
+INLINE = replace(REASONING, lead=space(""), trail=space(""), after=space(""), inline=True)
 
 TOOLS = Tools(
     call=invoke(any_quote=True),

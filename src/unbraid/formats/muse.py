@@ -1,6 +1,6 @@
 """Muse Spark and Muse Glimmer: a recipient routes each message, calls are XML-like tags in a body."""
 
-from unbraid.syntax import Channels, Route, Section, Tools, any_space, invoke, lit, token
+from unbraid.syntax import Channels, Route, Section, Tools, any_space, invoke, lit, replace, token
 
 START = token("<|start|>")
 BODY = token("<|message|>")
@@ -36,13 +36,8 @@ SPARK = Channels(
     models=("Muse Spark Open",),
 )
 
-GLIMMER = Channels(
-    start=START,
-    role="assistant",
-    body=BODY,
-    ends=ENDS,
-    to=" to=",
-    alone=True,
+GLIMMER = replace(
+    SPARK,
     routes=(
         SELF,
         Route("content", to=("user", "commentary"), ends=BOTH, write={"to": "user"}),

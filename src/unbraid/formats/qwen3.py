@@ -1,21 +1,6 @@
 """Qwen3: thinking in ``<think>`` tags; Qwen3-Coder and Qwen3.5 calls in XML-like tags."""
 
-from unbraid.syntax import (
-    Calls,
-    Choice,
-    Envelope,
-    Name,
-    Pairs,
-    Reasoning,
-    Switch,
-    Tools,
-    Ws,
-    any_space,
-    lit,
-    optional,
-    replace,
-    space,
-)
+from unbraid.syntax import Reasoning, Switch, Tools, any_space, function_call, lit, replace, space
 
 REASONING = Reasoning(
     open=lit("<think>"),
@@ -38,35 +23,7 @@ ALWAYS = replace(
 )
 
 CODER = Tools(
-    call=Calls(
-        (
-            optional("<tool_call>"),
-            Ws("\n"),
-            Choice(
-                (
-                    (
-                        lit("<function="),
-                        Name(),
-                        lit(">"),
-                        Ws("\n"),
-                        Pairs(
-                            open=lit("<parameter="),
-                            middle=(lit(">"),),
-                            close=lit("</parameter>"),
-                            gap="\n",
-                            words="python",
-                            pad="\n",
-                            early=("\n<parameter=", "\n</function>"),
-                        ),
-                        lit("</function>"),
-                        Ws("\n"),
-                        optional("</tool_call>"),
-                    ),
-                    (Envelope(), Ws("\n"), lit("</tool_call>")),
-                )
-            ),
-        )
-    ),
+    call=function_call(lit("<tool_call>"), lit("</tool_call>"), pad="\n"),
     before=any_space("\n\n"),
     between=any_space("\n"),
     dropped=("<|im_end|>",),

@@ -1,21 +1,6 @@
 """Seed-OSS: Qwen's grammar in ``<seed:…>`` tokens, values without white space around them."""
 
-from unbraid.syntax import (
-    Calls,
-    Choice,
-    Envelope,
-    Name,
-    Pairs,
-    Reasoning,
-    Switch,
-    Tools,
-    Ws,
-    any_space,
-    lit,
-    optional,
-    space,
-    token,
-)
+from unbraid.syntax import Reasoning, Switch, Tools, any_space, function_call, space, token
 
 ENDS = ("<seed:eos>",)
 
@@ -34,34 +19,7 @@ REASONING = Reasoning(
 )
 
 TOOLS = Tools(
-    call=Calls(
-        (
-            optional("<seed:tool_call>", special=True),
-            Ws("\n"),
-            Choice(
-                (
-                    (
-                        lit("<function="),
-                        Name(),
-                        lit(">"),
-                        Ws("\n"),
-                        Pairs(
-                            open=lit("<parameter="),
-                            middle=(lit(">"),),
-                            close=lit("</parameter>"),
-                            gap="\n",
-                            words="python",
-                            early=("\n<parameter=", "\n</function>"),
-                        ),
-                        lit("</function>"),
-                        Ws("\n"),
-                        optional("</seed:tool_call>", special=True),
-                    ),
-                    (Envelope(), Ws("\n"), token("</seed:tool_call>")),
-                )
-            ),
-        )
-    ),
+    call=function_call(token("<seed:tool_call>"), token("</seed:tool_call>")),
     before=any_space("\n\n"),
     between=any_space("\n"),
     dropped=ENDS,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from unbraid import validate
-from unbraid.syntax.parts import Choice, Json, Name, Nothing, Pairs, Part, TypeTag, Ws
-from unbraid.syntax.text import ANY, NAME_CHARS, NO_SPACE, UNQUOTED, Lit, Space, lit
+from unbraid.syntax.parts import Part
+from unbraid.syntax.text import ANY, NO_SPACE, Lit, Space
 
 __all__ = [
     "Answer",
@@ -20,7 +20,6 @@ __all__ = [
     "Switch",
     "Tools",
     "Variants",
-    "invoke",
 ]
 
 
@@ -157,49 +156,6 @@ class Tools:
     echoes: bool = False
     answer: Answer | None = None
     models: tuple[str, ...] = ()
-
-
-def invoke(
-    prefix: str = "",
-    *,
-    tag: TypeTag | None = None,
-    any_quote: bool = False,
-    gap: str = "\n",
-    empty: str = "",
-    wrappers: tuple[str, ...] = (),
-    twice: str = "",
-) -> Calls:
-    """A call as elements: ``<invoke name="N">``, ``<parameter name="K">V</parameter>`` …, ``</invoke>``.
-
-    ``prefix`` stands before both elements' names, ``gap`` behind every tag but the
-    parameter's opener. ``tag``: the attribute that tells a value's type; ``any_quote``: names
-    also stand between single quotes or none. ``empty`` and ``wrappers`` are as in ``Pairs``,
-    ``twice`` as in ``Name``. An element that closes itself has no arguments, and a JSON object
-    may stand in place of the parameters.
-    """
-    quotes = ('"', "'", "") if any_quote else ('"',)
-    close = lit(f"</{prefix}invoke>")
-    opener = lit(*(f"<{prefix}parameter name={quote}" for quote in quotes))
-    ends = tuple(f"{quote}>" for quote in quotes)
-    pairs = Pairs(
-        open=opener,
-        middle=(lit(*ends),) if tag is None else (lit('"'), tag, lit(">")),
-        close=lit(f"</{prefix}parameter>"),
-        gap=gap,
-        key_chars=r"[^\"'<>\n]" if any_quote else r"[^\"<>\n]",
-        early=(*(f"{gap}{one}" for one in opener.spellings), f"\n{close.text}", close.text),
-        empty=empty,
-        wrappers=wrappers,
-    )
-    body = Choice(((pairs, close), (Json(), Ws(), close)))
-    alone = lit(*(f"{quote}{white}/>" for quote in quotes for white in ("", " ")))
-    return Calls(
-        (
-            lit(*(f"<{prefix}invoke name={quote}" for quote in quotes)),
-            Name(UNQUOTED if any_quote else NAME_CHARS, twice=twice),
-            Choice(((lit(*ends), Ws(gap), body), (alone, Nothing()))),
-        )
-    )
 
 
 @dataclass(frozen=True)
