@@ -93,7 +93,7 @@ def test_aliases_and_both_halves() -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(UnknownParser, match="known names"):
+    with pytest.raises(UnknownParser, match="`unbraid formats` lists all names"):
         explain("no_such_format")
     with pytest.raises(UnknownParser, match=r"did you mean glm-4\.6 or"):
         explain("zai-org/GLM-4.6")

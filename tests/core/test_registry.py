@@ -174,13 +174,24 @@ def test_an_unknown_name_suggests(kind: str, wrong: str, near: str) -> None:
     assert near in str(error)
 
 
-def test_a_name_like_no_other_lists_all() -> None:
-    with pytest.raises(UnknownParser, match=r"hermes.*mistral"):
-        Parser(None, "zzzzzzzz")
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"tool_parser": "zzzzzzzz"}, "unknown tool parser 'zzzzzzzz': `unbraid formats` lists all names"),
+        ({"reasoning_parser": ""}, "unknown reasoning parser '': `unbraid formats` lists all names"),
+        ({"format": "zzzzzzzz"}, "unknown format 'zzzzzzzz': `unbraid formats --presets` lists all names"),
+        ({"format": "qwen4"}, "unknown format 'qwen4': did you mean qwen3 or qwen3.8 or qwen3.6? "
+                              "`unbraid formats --presets` lists all names"),
+    ],
+)  # fmt: skip
+def test_a_name_like_no_other_says_where_all_are_listed(names: dict[str, str], message: str) -> None:
+    with pytest.raises(UnknownParser) as caught:
+        Parser(**names)  # type: ignore[arg-type]
+    assert str(caught.value) == message
 
 
 def test_a_name_of_the_other_kind_is_unknown() -> None:
-    with pytest.raises(UnknownParser, match="'hermes': a tool parser; known names"):
+    with pytest.raises(UnknownParser, match="'hermes': a tool parser; `unbraid formats` lists"):
         Parser("hermes")
     with pytest.raises(UnknownParser, match="'qwen3': a model family, whose tool parser is hermes"):
         Parser(None, "qwen3")

@@ -226,8 +226,8 @@ def _ending(name: str) -> tuple[str, str]:
     return (base, suffix) if SUFFIX.fullmatch(suffix) and not name.startswith(SGLANG) else (name, "")
 
 
-def hint(name: str, names: Iterable[str]) -> str:
-    """The names that ``name`` begins with or is near, or all of them.
+def hint(name: str, names: Iterable[str], lister: str = "unbraid formats") -> str:
+    """The names that ``name`` begins with or is near, and the command that lists all.
 
     Case and a model's owner (``Owner/Name``) don't count.
     """
@@ -237,7 +237,8 @@ def hint(name: str, names: Iterable[str]) -> str:
     wanted = name.rpartition("/")[2].lower()
     begun = sorted((one for one in known if wanted.startswith(one)), key=len, reverse=True)
     near = list(dict.fromkeys([*begun, *get_close_matches(wanted, known, 3)]))[:3]
-    return f"did you mean {' or '.join(near)}?" if near else f"known names: {', '.join(known)}"
+    all_names = f"`{lister}` lists all names"
+    return f"did you mean {' or '.join(near)}? {all_names}" if near else all_names
 
 
 def _unknown(kind: str, name: str, names: list[str]) -> UnknownParser:
@@ -378,7 +379,8 @@ def preset(name: str) -> Preset:
     validate.text("format", name)
     found = PRESETS.get(_family(name))
     if found is None:
-        raise UnknownParser(f"unknown format {name!r}: {hint(name, preset_names())}", param="format")
+        near = hint(name, preset_names(), "unbraid formats --presets")
+        raise UnknownParser(f"unknown format {name!r}: {near}", param="format")
     return found
 
 
