@@ -46,6 +46,7 @@ from unbraid.syntax import (
     Variants,
     Ws,
 )
+from unbraid.syntax.wording import wording
 
 __all__ = ["check_declaration"]
 
@@ -120,7 +121,7 @@ def _marker(field: str, value: object) -> None:
 
 
 def _refuse(field: str, wanted: str, found: object) -> NoReturn:
-    raise InvalidRequest(f"{field} must be {wanted}, not {found!r}", param=field)
+    raise InvalidRequest(f"{field} must be {wanted}, not {wording(found)}", param=field)
 
 
 def _all(field: str, values: object, kind: type, least: int = 0) -> None:

@@ -24,7 +24,10 @@ from unbraid.syntax import (
     Tools,
     Variants,
     Ws,
+    any_space,
     lit,
+    space,
+    token,
 )
 
 GOOD = (lit("<c>"), Name(), Ws(" "), Json(), lit("</c>"))
@@ -89,6 +92,49 @@ WRONG = [
     (tools(variants=Variants("layout", ())), "Tools.variants.names"),
     (tools(variants=Variants("layout", ("xml", "json"))), "Tools.variants.names"),  # type: ignore[arg-type]
 ]
+
+
+SAID: list[tuple[Any, str]] = [
+    (
+        reasoning(open=token("<p>", "<q>", optional=True), close=lit("<q>")),
+        "Reasoning.close must be another marker than Reasoning.open, not lit('<q>')",
+    ),
+    (reasoning(switch=lit("<p>")), "Reasoning.switch must be a Switch, not lit('<p>')"),
+    (
+        reasoning(ends_at=(token("<p>", optional=True),)),
+        "Reasoning.ends_at must be a tuple of str, not (token('<p>', optional=True),)",
+    ),
+    (tools(dropped=["</s>"]), "Tools.dropped must be a tuple of str, not ['</s>']"),
+    (tools(answer=space("\n")), "Tools.answer must be an Answer, not space('\\n')"),
+    (
+        tools(lit("<c>"), Json(), lit("</c>")),
+        "Tools.call.parts must be parts that hold the function's name, not (lit('<c>'), Json(), lit('</c>'))",
+    ),
+    (
+        tools(lit("<c>"), Name("[a-z]"), Ws(" ")),
+        "Tools.call.parts must be parts that hold the arguments, not (lit('<c>'), Name('[a-z]'), Ws(' '))",
+    ),
+    (tools(ids=Reasoning(lit("<p>"), lit("</p>"), label="l", lead=any_space("\n"))),
+     "Tools.ids must be one of random, nine, not "
+     "Reasoning(lit('<p>'), lit('</p>'), label='l', lead=any_space('\\n'))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("half", "message"), SAID)
+def test_the_message_says_the_value_as_it_is_written(half: Any, message: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        check_declaration(half)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "name", ["hermes", "deepseek_v32", "k2_horizon", "gemma4", "openai", "cohere_command4"]
+)
+def test_no_message_is_long(name: str) -> None:
+    """A whole declaration in the place of a field is said in a few words."""
+    with pytest.raises(InvalidRequest) as refused:
+        check_declaration(tools(ids=(tool_format(name),) * 9))
+    assert len(str(refused.value)) < 1000
 
 
 @pytest.mark.parametrize(("half", "field"), WRONG, ids=[field for _, field in WRONG])
