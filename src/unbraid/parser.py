@@ -375,7 +375,7 @@ def with_family(
 ) -> tuple[str | None, str | None, Switch | None]:
     """The halves that a family and the names beside it mean, and the family's switch if it has one.
 
-    Raises UnknownParser.
+    A reasoning half that is named has its own switch. Raises UnknownParser.
     """
     if name is None:
         return reasoning, tools, None

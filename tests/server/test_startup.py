@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 from typing import Any
 
 import pytest
 
 from unbraid.errors import IncompatiblePair, InvalidRequest, TokenizerMismatch, UnknownParser
+from unbraid.server.normal import normalise
 from unbraid.server.options import Options, add_flags, options_from
+from unbraid.server.plan import plan as plan_of
+from unbraid.server.requests import decode
 from unbraid.server.startup import prepare
 
 from .helpers import CALL, MARKERS, NOT_THINKING, USER, WEATHER, raw, replay
@@ -42,6 +46,63 @@ def test_A14_the_old_flag(capsys: pytest.CaptureFixture[str]) -> None:
 def test_flags_with_bad_json(flag: str, text: str) -> None:
     with pytest.raises(InvalidRequest, match=flag):
         parse(flag, text)
+
+
+ON = {"enable_thinking": True}
+TURN = "; a request turns it with "
+THINKING: list[tuple[dict[str, Any], str]] = [
+    ({"format": "qwen3.5"}, "left to the model when a request says nothing" + TURN
+     + "chat_template_kwargs enable_thinking, or reasoning_effort"),
+    ({"format": "qwen3.5-small"}, "off when a request says nothing" + TURN
+     + "chat_template_kwargs enable_thinking, or reasoning_effort"),
+    ({"format": "qwen3.5-small", "default_chat_template_kwargs": ON}, "left to the model when a request says "
+     "nothing" + TURN + "chat_template_kwargs enable_thinking, or reasoning_effort"),
+    ({"format": "qwen3.5-small", "tool_call_parser": "hermes"}, "off when"),
+    ({"format": "qwen3.5-small", "reasoning_parser": "qwen3"}, "left to the model when"),
+    ({"format": "qwen3.5-small", "reasoning_parser": "minimax_m2"}, "left to the model when"),
+    ({"format": "glm-5.3"}, "left to the model when a request says nothing"),
+    ({"format": "glm-5"}, "left to the model when a request says nothing" + TURN
+     + "chat_template_kwargs thinking, enable_thinking, or reasoning_effort"),
+    ({"reasoning_parser": "hy_v4"}, "left to the model when a request says nothing" + TURN
+     + "reasoning_effort"),
+    ({"reasoning_parser": "ling3", "default_chat_template_kwargs": {"thinking_option": "off"}},
+     "off when a request says nothing" + TURN
+     + "chat_template_kwargs thinking, enable_thinking, thinking_option, or reasoning_effort"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "said"), THINKING, ids=str)
+def test_the_report_says_the_family_s_thinking(options: dict[str, Any], said: str) -> None:
+    """The family's switch where it has one, under the server's own variables; the template opens nothing."""
+    lines = report(chat_template=PLAIN, markers="text", **options).splitlines()
+    (line,) = [one.removeprefix("thinking: ") for one in lines if one.startswith("thinking: ")]
+    assert line == said if TURN in said else line.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "plan"),
+    [
+        ({"format": "qwen3.5"}, "optional"),
+        ({"format": "qwen3.5-small"}, "off"),
+        ({"format": "qwen3.5-small", "default_chat_template_kwargs": ON}, "optional"),
+    ],
+)
+def test_requests_are_read_by_the_family_s_switch(options: dict[str, Any], plan: str) -> None:
+    engine = replay("x")
+    setup = prepare(engine, Options(chat_template=PLAIN, markers="text", **options))
+    body = json.dumps({"messages": USER}).encode()
+    job = plan_of(normalise(*decode(body)), "m", setup, engine)
+    assert job.parser.plan.thinking == plan
+
+
+def test_a_level_that_is_no_word_is_refused_at_the_start() -> None:
+    with pytest.raises(InvalidRequest, match="thinking_option must be a word"):
+        report(
+            chat_template=PLAIN,
+            markers="text",
+            reasoning_parser="ling3",
+            default_chat_template_kwargs={"thinking_option": True},
+        )
 
 
 def test_flags() -> None:

@@ -86,16 +86,12 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
     kwargs = template_kwargs(ask, setup)
     prompt = _prompt(ask, kwargs, setup, engine)
     options = _parser_options(ask, kwargs, prompt, setup, engine)
-    parser = Parser(setup.reasoning_parser, setup.tool_parser, **options)
+    parser = Parser(**options)
     constraint, after = None, None
     if _needs_constraint(ask, setup):
         made = _constrain(ask, setup, engine, parser, parser.plan.thinking, prompt)
         constraint = _exported(made, engine, ask)
-        parser = Parser(
-            setup.reasoning_parser,
-            setup.tool_parser,
-            **{**options, "constrained": True, "markers": made.markers},
-        )
+        parser = Parser(**{**options, "constrained": True, "markers": made.markers})
     limit, end_text = _budget(ask, setup, parser), _end_text(setup, parser)
     if limit is not None and constraint is not None:
         after = _exported(_constrain(ask, setup, engine, parser, "closed", prompt), engine, ask)
@@ -147,6 +143,9 @@ def _parser_options(
     ask: Ask, kwargs: Mapping[str, Any], prompt: str, setup: Setup, engine: Engine
 ) -> dict[str, Any]:
     return {
+        "reasoning_parser": setup.reasoning_parser if setup.format is None else None,
+        "tool_parser": setup.tool_parser,
+        "format": setup.format,
         "tools": ask.tools.callable,
         "tool_choice": ask.tools.choice,
         "parallel_tool_calls": ask.parallel_tool_calls,

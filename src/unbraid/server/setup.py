@@ -17,6 +17,7 @@ StrictLevel = Literal["auto", "function", "parameter"]
 class Setup:
     """The settings that all requests share.
 
+    ``format`` is the model family whose reasoning half this is, None where the half was named itself.
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
     ``reasoning_content`` to answers. ``switches`` are the template variables that turn
@@ -28,6 +29,7 @@ class Setup:
     models: tuple[str, ...]
     reasoning_parser: str | None = None
     tool_parser: str | None = None
+    format: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     strict_level: StrictLevel | None = None
     end_text: str | None = None

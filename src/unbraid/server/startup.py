@@ -15,7 +15,7 @@ from unbraid.parser import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
-from unbraid.syntax import Joint, Reasoning
+from unbraid.syntax import Joint, Reasoning, Switch
 from unbraid.variants import variant_names
 
 __all__ = ["prepare"]
@@ -25,6 +25,7 @@ DEFAULT_PAIR = ("qwen3", "hermes")
 CHATML_TOOLS = ("hermes", "qwen3_json")
 STRICT_LEVELS = ("auto", "function", "parameter")
 HARMONY_MARKS = ("<|channel|>", "<|start|>assistant")
+EFFORT = "reasoning_effort"
 PROBE = ({"role": "user", "content": "Hello"},)
 
 
@@ -33,6 +34,7 @@ class _Pair:
     reasoning: str | None
     tools: str | None
     why: str
+    family: str | None = None
 
 
 def prepare(engine: Engine, options: Options) -> Setup:
@@ -43,7 +45,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
     """
     pair = _pair(engine, options)
     names = variant_names(pair.reasoning, pair.tools, tokenizer=engine.tokenizer)
-    pair = _Pair(*names, pair.why)
+    pair = _Pair(*names, pair.why, pair.family if names[0] == pair.reasoning else None)
     try:
         reasoning, _, _ = halves(pair.reasoning, pair.tools)
     except IncompatiblePair as error:
@@ -53,6 +55,8 @@ def prepare(engine: Engine, options: Options) -> Setup:
         odd = check_markers(pair.reasoning, pair.tools, engine.tokenizer, engine.model)
     if options.tool_strict_level is not None and options.tool_strict_level not in STRICT_LEVELS:
         raise InvalidRequest(f"--tool-strict-level must be one of {', '.join(STRICT_LEVELS)}")
+    own = preset(pair.family).switch if pair.family else None
+    switch = own or (reasoning.switch if reasoning else None)
     source, where = _template(engine, options, pair)
     template = ChatTemplate(source, engine.template_variables)
     budget = options.thinking_token_budget
@@ -61,6 +65,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         models=options.served_model_name or (engine.model,),
         reasoning_parser=pair.reasoning,
         tool_parser=pair.tools,
+        format=pair.family,
         template_kwargs=dict(options.default_chat_template_kwargs),
         strict_level=cast("StrictLevel | None", options.tool_strict_level),
         end_text=_end_text(options, reasoning),
@@ -71,10 +76,10 @@ def prepare(engine: Engine, options: Options) -> Setup:
         hide_unused_tools=options.exclude_tools_when_tool_choice_none,
         trust_template=options.trust_request_chat_template,
         alias=options.reasoning_content_alias,
-        switches=reasoning.switch.names if reasoning else (),
+        switches=switch.names if switch else (),
         foreign_ends=foreign_ends(pair.reasoning, pair.tools, engine),
     )
-    return _with_report(setup, engine, pair, where, odd)
+    return _with_report(setup, engine, pair, where, switch, odd)
 
 
 # -- the pair -------------------------------------------------------------------
@@ -86,17 +91,19 @@ def _pair(engine: Engine, options: Options) -> _Pair:
     if reasoning is not None and reasoning.lower() in ("none", ""):
         reasoning = None
     tools = options.tool_call_parser or None
+    family = None
     if options.format is not None:
-        family = preset(options.format)
-        reasoning = family.reasoning if unset else reasoning
-        unset, tools = False, tools or family.tools
+        named = preset(options.format)
+        reasoning = named.reasoning if unset else reasoning
+        family = options.format if unset else None
+        unset, tools = False, tools or named.tools
     if options.enable_auto_tool_choice and tools is None:
         raise InvalidRequest(
             "--enable-auto-tool-choice needs --tool-call-parser NAME (which alone is enough)",
             param="tool_parser",
         )
     if not unset or tools is not None:
-        return _Pair(reasoning, tools, "as asked for")
+        return _Pair(reasoning, tools, "as asked for", family)
     template = options.chat_template or engine.chat_template or ""
     if all(mark in template for mark in HARMONY_MARKS):
         return _Pair(*HARMONY, "because the chat template is that of gpt-oss")
@@ -162,12 +169,14 @@ def _end_text(options: Options, reasoning: Reasoning | None) -> str | None:
 # -- the report -----------------------------------------------------------------
 
 
-def _with_report(setup: Setup, engine: Engine, pair: _Pair, where: str, odd: list[str]) -> Setup:
+def _with_report(
+    setup: Setup, engine: Engine, pair: _Pair, where: str, switch: Switch | None, odd: list[str]
+) -> Setup:
     lines = [
         f"model: {', '.join(setup.models)}",
         f"reasoning: {pair.reasoning or 'none'}, tool calls: {pair.tools or 'none'} ({pair.why})",
         f"chat template: {where}",
-        *_switch_lines(setup),
+        *_switch_lines(setup, switch),
         *_marker_lines(setup, engine),
         *_tool_lines(setup, engine),
         *_budget_lines(setup),
@@ -176,17 +185,18 @@ def _with_report(setup: Setup, engine: Engine, pair: _Pair, where: str, odd: lis
     return replace(setup, report=tuple(lines))
 
 
-def _switch_lines(setup: Setup) -> list[str]:
+def _switch_lines(setup: Setup, switch: Switch | None) -> list[str]:
     reasoning, _, channels = halves(setup.reasoning_parser, None)
     if channels is not None:
         return ["thinking: in messages of its own, always possible"]
-    if reasoning is None:
+    if reasoning is None or switch is None:
         return []
+    thinks = switch.on(setup.template_kwargs)
     opened = any(setup.template.opens(one, setup.template_kwargs) for one in reasoning.open.spellings)
-    left = reasoning.switch.on(setup.template_kwargs)
-    state = "opened by the prompt" if opened else "left to the model" if left else "off"
-    names = ", ".join(reasoning.switch.names)
-    turn = f"; a request turns it with chat_template_kwargs {names}, or reasoning_effort" if names else ""
+    state = "opened by the prompt" if opened else "left to the model" if thinks else "off"
+    names = ", ".join(one for one in switch.variables if one != EFFORT)
+    by = f"chat_template_kwargs {names}, or {EFFORT}" if names else EFFORT
+    turn = f"; a request turns it with {by}" if switch.variables else ""
     return [f"thinking: {state} when a request says nothing{turn}"]
 
 
