@@ -38,7 +38,8 @@ class Messages(ChannelMachine):
             yield from self.read_message(first=True)
         else:
             if self.phase == "body":
-                yield from self.text_body("reasoning", self.frame.body, self.channels.routes[self.route])
+                counts = self.ends_of(self.channels.routes[self.route])
+                yield from self.text_body("reasoning", self.frame.body, counts)
             if self.phase != "header":
                 yield from self.between()
         while self.i < len(self.buf) or not self.eof:

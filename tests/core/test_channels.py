@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tests.laws.reading import read_every_way, strands
+from tests.support.channels import begin, end, head
+from tests.support.pairing import REASONING
 from unbraid import Inexpressible, InvalidRequest, Message, Parser, ToolCall
 from unbraid.declared import check_declaration
-from unbraid.formats import tool_format
+from unbraid.formats import reasoning_format, tool_format
 from unbraid.literals import decode_entities, encode_entities
 from unbraid.machine.frames import Place, place_in
 from unbraid.machine.headers import Header, parse_header, route_of, write_header, written_route
@@ -105,6 +107,24 @@ def test_a_header_of_ordinary_text_names_somebody(text: str, content: str, calls
     message = read_every_way(Parser(None, "functionary_v32", tools=tools("f")), text)
     assert strands(message)[1] == content
     assert [one.name for one in message.tool_calls] == calls
+
+
+def thinking_channels() -> list[str]:
+    found = {name: reasoning_format(name) for name in REASONING}
+    return [n for n, half in found.items() if isinstance(half, Channels) and written_route(half, "reasoning")]
+
+
+@pytest.mark.parametrize("name", thinking_channels())
+def test_an_answer_without_a_header_is_an_answer(name: str) -> None:
+    half = reasoning_format(name)
+    assert isinstance(half, Channels)
+    parser = Parser(name, None, prompt=begin(half))
+    text = f"{head(half, 'reasoning')}Easy.{end(half, 'reasoning')}It is 4."
+    message = read_every_way(parser, text)
+    assert strands(message) == ("Easy.", "It is 4.", [])
+    assert [one.code for one in message.diagnostics] == ["missing_marker"]
+    more = f"{end(half, 'content')}And more"
+    assert strands(read_every_way(parser, text + more)) == ("Easy.", "It is 4.", [])
 
 
 def test_a_header_may_stand_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from unbraid.codecs.json_text import read_json
 from unbraid.events import ContentDelta, ReasoningDelta
@@ -19,6 +19,7 @@ __all__ = ["ChannelMachine"]
 
 MAX_HEADER = 512
 MAX_KNOWN = 64
+Counts = Callable[[str, int], "bool | None"]
 WORD = re.compile(f"{RECIPIENT}{{0,{MAX_NAME}}}")
 
 
@@ -102,7 +103,7 @@ class ChannelMachine(CallMachine):
         if calls and self.frame.route is not None and self.reads_calls:
             yield from self.calls_in_body(self.frame.route)
         else:
-            yield from self.text_body("content", self.frame.body, plain_route(self.channels))
+            yield from self.text_body("content", self.frame.body, self.ends_of(plain_route(self.channels)))
 
     def header(self, held: list[str]) -> Generator[None, None, str]:
         """Hold a header's text; returns the marker behind it, or "" at the end of the output."""
@@ -208,7 +209,14 @@ class ChannelMachine(CallMachine):
         return next((n for n in tails if any(one.startswith(text[-n:]) for one in self.frame.starts)), 0)
 
     def between(self) -> Run:
-        """Behind a body: skip to the next message. Text there is in no strand."""
+        """Go on to the next message. Text in front of it is content if neither content nor a call came."""
+        while not (self.content_parts or self.calls):
+            start = self.pos
+            ended = yield from self.text_body("content", self.frame.between, self.begins_message)
+            if self.content_parts:
+                self.note("missing_marker", start, start, self.channels.start.text)
+            if ended not in self.frame.ends:
+                return
         while True:
             text, marker = yield from self.collect(self.frame.between, self.begins_message)
             if marker is None:
@@ -216,7 +224,7 @@ class ChannelMachine(CallMachine):
             if text.strip():
                 self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
             self.mark("noise" if text.strip() else "framing", len(text))
-            if marker not in self.channels.dropped:
+            if marker not in self.channels.dropped and marker not in self.frame.ends:
                 return
             self.take(len(marker or ""), "markup")
 
@@ -256,11 +264,11 @@ class ChannelMachine(CallMachine):
             yield from self.calls_in_body(route)
             return
         self.thinking = strand == "reasoning"
-        yield from self.text_body(strand, self.frame.body, route)
+        yield from self.text_body(strand, self.frame.body, self.ends_of(route))
         self.thinking = False
 
-    def text_body(self, strand: str, scan: Scanner, route: Route) -> Generator[None, None, str]:
-        """Give out a body's text up to its end, or to a call's opener, which is returned."""
+    def text_body(self, strand: str, scan: Scanner, counts: Counts) -> Generator[None, None, str]:
+        """Give out a body's text up to a marker that ends it or begins a call, which is returned, or ""."""
         white = ""
         blank = strand == "content"
         at = self.i
@@ -270,7 +278,7 @@ class ChannelMachine(CallMachine):
             ends: bool | None = None
             marker = self.standing(scan, found) if found is not None else None
             if marker is not None:
-                ends = self.ends_body(marker, stop, route)
+                ends = counts(marker, stop)
             if ends is False or (found is not None and ends is None and self.eof):
                 at = stop + 1
                 continue
@@ -290,7 +298,7 @@ class ChannelMachine(CallMachine):
                 if marker in self.channels.dropped:
                     at = self.i
                     continue
-                return marker if marker in self.frame.openers else ""
+                return marker
             if self.eof:
                 self.mark("framing", len(white))
                 return ""
@@ -315,6 +323,10 @@ class ChannelMachine(CallMachine):
             self.set_lane(scan.lane, ReasoningDelta, self.reasoning_parts)
         elif strand == "content":
             self.set_lane(scan.lane, ContentDelta, self.content_parts)
+
+    def ends_of(self, route: Route) -> Counts:
+        """What tells whether a marker ends the body of this route."""
+        return lambda marker, at: self.ends_body(marker, at, route)
 
     def ends_body(self, marker: str, at: int, route: Route) -> bool | None:
         """Whether a marker ends the body: another route's end does so only as a token or at the very end."""
@@ -379,7 +391,7 @@ class ChannelMachine(CallMachine):
         text = "".join(text for _, text in trial[head:])
         self.note(why.code, self.pos, self.pos + len(text), why.expected)
         self.put_back(text)
-        yield from self.text_body("content", self.frame.body, route)
+        yield from self.text_body("content", self.frame.body, self.ends_of(route))
 
     def calls_in_body(self, route: Route) -> Run:
         """Read a body of calls that have a markup of their own: text in front is content, behind it noise."""
@@ -391,7 +403,9 @@ class ChannelMachine(CallMachine):
                 if self.is_cut():
                     self.begin_trial()
                     self.cut()
-                elif (yield from self.text_body("content", self.frame.inside, route)):
+                elif (
+                    yield from self.text_body("content", self.frame.inside, self.ends_of(route))
+                ) in openers:
                     continue
                 return
             outcome = yield from (self.section("") if self.setup.tools.section else self.attempt(""))
@@ -404,14 +418,12 @@ class ChannelMachine(CallMachine):
             self.put_back("".join(self.white))
             self.white = []
             if whole:
-                yield from self.text_body("content", self.frame.body, route)
+                yield from self.text_body("content", self.frame.body, self.ends_of(route))
                 return
 
     def skip_body(self, route: Route, kind: str) -> Generator[None, None, bool]:
         """Consume what stands behind a call: True at the next opener, False behind the message."""
-        text, marker = yield from self.collect(
-            self.frame.inside, lambda one, at: self.ends_body(one, at, route)
-        )
+        text, marker = yield from self.collect(self.frame.inside, self.ends_of(route))
         if marker is None:
             text += self.remainder()
         if text.strip():

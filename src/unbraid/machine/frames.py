@@ -19,7 +19,7 @@ class Frame:
     """The scanners of a format of channels.
 
     ``header`` finds what stands behind a header, ``body`` what may end a body, ``inside``
-    that and the calls of a body, ``between`` what begins the next message. ``restarts``
+    that and the calls of a body, ``between`` what stands between messages. ``restarts``
     begin a message in a body (``firsts``: the marker at their beginning), ``proved`` only
     if the header that they begin is ``whole`` (``cut``: it may still become so). ``starts``
     are what a header may begin with. ``route`` is that of calls with a markup of their own,
@@ -69,7 +69,7 @@ def _compiled(channels: Channels) -> Frame:
     ending = (*ends, *channels.dropped, *restarts)
     channel = (channels.channel.text,) if channels.channel else ()
     bare = tuple(one.lstrip(WHITE) for one in proved)
-    between = tuple(dict.fromkeys((start, *channel, *kinds, *bare, *channels.dropped)))
+    between = tuple(dict.fromkeys((start, *channel, *kinds, *bare, *ends, *channels.dropped)))
     whole, cut = _patterns(proved, channels)
     return Frame(
         header=scanner(tuple(dict.fromkeys((start, *bodies, *ends, *channels.dropped)))),
