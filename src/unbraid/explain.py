@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from unbraid.explaining.data import CUT, ENFORCED, halves_of, reasoning_data, tools_data
+from unbraid.explaining.data import ENFORCED, Subject, reasoning_data, subject_of, tools_data
 from unbraid.explaining.notation import grammar
 from unbraid.explaining.page import (
     call_lines,
+    cut_lines,
     diagram,
     examples,
     framing_lines,
@@ -21,38 +22,47 @@ from unbraid.explaining.page import (
 __all__ = ["describe", "explain"]
 
 
-def describe(name: str) -> dict[str, Any]:
+def describe(
+    name: str | None = None,
+    *,
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    format: str | None = None,
+) -> dict[str, Any]:
     """A format as plain data: ``name``, and under ``reasoning`` and ``tools`` each half, or None.
 
     Args:
         name: a reasoning or tool parser's name, an alias, or a model family's; if it names both
             halves, both are described.
+        reasoning_parser, tool_parser, format: in place of ``name``, a pair as for ``Parser``.
 
     Raises:
-        UnknownParser, BrokenFormat: about the name.
+        UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        InvalidRequest: for both ways of naming, or neither.
     """
-    reasoning, tools = halves_of(name)
-    return {
-        "name": name,
-        "reasoning": None if reasoning is None else reasoning_data(reasoning),
-        "tools": None if tools is None else tools_data(tools),
-    }
+    return _data(subject_of(name, reasoning_parser, tool_parser, format))
 
 
-def explain(name: str) -> str:
+def explain(
+    name: str | None = None,
+    *,
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    format: str | None = None,
+) -> str:
     """The wire format as a page in Markdown: grammar, markers, switch, limits, examples, state diagram.
 
     Args:
-        name: a reasoning or tool parser's name, an alias, or a model family's; if it names both
-            halves, both are on the page.
+        name, reasoning_parser, tool_parser, format: as for ``describe``.
 
     Raises:
-        UnknownParser, BrokenFormat: about the name.
+        UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``describe``.
     """
-    reasoning, tools = halves_of(name)
-    data = describe(name)
+    subject = subject_of(name, reasoning_parser, tool_parser, format)
+    reasoning, tools = subject.reasoning, subject.tools
+    data = _data(subject)
     halves = [half for half in (data["reasoning"], data["tools"]) if half]
-    lines = [f"# {name}", "", models(data), *request_lines(halves), "", "## Grammar", "", "```ebnf"]
+    lines = [f"# {subject.title}", "", models(data), *request_lines(halves), "", "## Grammar", "", "```ebnf"]
     lines += [*grammar(reasoning, tools), "```", "", "## Markers", ""]
     lines += ["| marker | role | other spellings | special token |", "|---|---|---|---|"]
     markers = {marker["text"]: marker for half in halves for marker in half["markers"]}
@@ -62,10 +72,19 @@ def explain(name: str) -> str:
     if data["tools"]:
         lines += ["", "## Calls", "", *call_lines(data["tools"])]
     lines += ["", "## Framing", "", *framing_lines(halves)]
-    lines += ["", "## Cut and enforced", "", *(f"- Cut, {case}: {fate}." for case, fate in CUT.items())]
+    lines += ["", "## Cut and enforced", "", *cut_lines(halves)]
     if data["tools"]:
         lines += [f"- tool_choice {choice}: {what}." for choice, what in ENFORCED.items()]
     lines += ["", "## What can't be written", "", *(f"- {one}" for one in limits(reasoning, tools))]
-    lines += ["", "## Examples", "", *examples(name, reasoning, tools)]
+    lines += ["", "## Examples", "", *examples(subject)]
     lines += ["## States", "", "```mermaid", *diagram(reasoning, tools), "```", ""]
     return "\n".join(lines)
+
+
+def _data(subject: Subject) -> dict[str, Any]:
+    reasoning, tools = subject.reasoning, subject.tools
+    return {
+        "name": subject.title,
+        "reasoning": None if reasoning is None else reasoning_data(reasoning, subject.switch),
+        "tools": None if tools is None else tools_data(tools),
+    }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from tests.support.messages import markers_of
-from unbraid import UnknownParser
+from unbraid import IncompatiblePair, InvalidRequest, Message, UnknownParser
 from unbraid.explain import describe, explain
+from unbraid.expressible import expressible
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 from unbraid.syntax import Channels, Reasoning, Tools
 
@@ -127,3 +129,73 @@ def test_the_grammar_is_drawn_from_the_parts() -> None:
     assert 'thinking = "<think>" , [ "\\n" ] , TEXT , [ "\\n" ] , "</think>" , [ "\\n\\n" ] ;' in explain(
         "qwen3"
     )
+
+
+SAID_OF_BOTH = ("Framing", "Cut and enforced", "What can't be written", "States")
+
+
+def sections(page: str) -> str:
+    """The sections that say something of each half, their code left out."""
+    found = [part for part in page.split("\n## ") if part.startswith(SAID_OF_BOTH)]
+    assert len(found) == len(SAID_OF_BOTH)
+    return re.sub(r"`[^`]*`|#\d+;", "", "\n".join(found)).lower()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if describe(name)["reasoning"] is None])
+def test_a_page_of_calls_says_nothing_of_thinking(name: str) -> None:
+    assert "thinking" not in sections(explain(name))
+
+
+ALONE = [name for name in reasoning_names() if isinstance(reasoning_format(name), Reasoning)]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_page_of_thinking_says_nothing_of_calls(name: str) -> None:
+    said = sections(explain(reasoning_parser=name))
+    assert "call" not in said
+    assert "tool_choice" not in said
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_openers_that_end_thinking_can_t_be_written_in_it(name: str) -> None:
+    """The page, the writer and the parser agree on what ends thinking where no tool parser is named."""
+    half = describe(reasoning_parser=name)["reasoning"]
+    page = explain(reasoning_parser=name)
+    for opener in half["ends_early"]["ends_at"]:
+        ends = expressible(name, None, Message(f"a {opener} b", "c"), thinking="open") is not None
+        assert ends == (f"`{opener}`" in page.partition("## What can't be written")[2])
+        assert ends == (f"`{opener}`" in page.partition("## Thinking")[2].partition("##")[0])
+
+
+def test_a_pair_is_named_as_a_parser_takes_it() -> None:
+    pair = describe(reasoning_parser="qwen3", tool_parser="qwen3_coder")
+    assert (pair["name"], pair["reasoning"]["names"], pair["tools"]["names"]) == (
+        "qwen3 + qwen3_coder",
+        ["qwen3"],
+        describe("qwen3_coder")["tools"]["names"],
+    )
+    assert describe(tool_parser="kimi_k2")["reasoning"] is None
+    assert describe(reasoning_parser="kimi_k2")["tools"] is None
+    assert describe(reasoning_parser="openai_gptoss")["tools"] is not None
+    assert describe(format="qwen3")["tools"]["names"][0] == "hermes"
+    assert describe(format="qwen3", tool_parser="qwen3_coder")["tools"] == pair["tools"]
+    assert explain(format="kimi-k2-thinking").partition("\n")[2] == explain("kimi_k2").partition("\n")[2]
+    assert "`hy_v4:x`" not in explain(reasoning_parser="hy_v4:x")
+
+
+def test_a_family_is_explained_with_its_switch() -> None:
+    assert describe("qwen3.5-small")["reasoning"]["default"] == "off"
+    assert describe(format="qwen3.5-small")["reasoning"]["default"] == "off"
+    assert describe(format="qwen3.5-small", reasoning_parser="qwen3")["reasoning"]["default"] == "on"
+    assert "Without a switch or a prompt it is off." in explain("qwen3.5-small")
+    assert describe("glm-5.3")["reasoning"]["switch"] is None
+
+
+def test_wrong_ways_of_naming() -> None:
+    for wrong in ({}, {"name": "hermes", "format": "qwen3"}, {"name": "qwen3", "tool_parser": "hermes"}):
+        with pytest.raises(InvalidRequest, match="one of the two ways"):
+            explain(**wrong)
+    with pytest.raises(IncompatiblePair):
+        explain(reasoning_parser="openai_gptoss", tool_parser="hermes")
+    with pytest.raises(UnknownParser, match="unknown format 'hermess'"):
+        describe(format="hermess")

@@ -63,13 +63,9 @@ def page() -> Iterator[str]:
     yield from _table(*columns)
     for name in preset_names():
         family = preset(name)
-        half = describe(family.reasoning)["reasoning"] if family.reasoning else None
+        half = describe(format=name)["reasoning"] if family.reasoning else None
         default = half and half["default"]
         named = _switch(half) if half else []
-        if family.switch:
-            words = family.switch.off_words or family.switch.on_words
-            named = [*family.switch.names, *([family.switch.level] if words else [])]
-            default = "on" if family.switch.default else "off"
         switch = ", ".join(f"`{one}`" for one in named)
         yield _row(f"`{name}`", ", ".join(family.models), family.reasoning, family.tools, default, switch)
     for kind, names in (("reasoning", reasoning_names()), ("tools", tool_names())):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from unbraid.errors import UnknownParser
+from unbraid.errors import InvalidRequest, UnknownParser
 from unbraid.explaining.notation import written_id
 from unbraid.explaining.response import template_markers
 from unbraid.formats import (
     names_of,
-    preset,
     preset_names,
     reasoning_format,
     reasoning_names,
@@ -20,17 +20,20 @@ from unbraid.formats import (
 )
 from unbraid.formats.registry import hint
 from unbraid.machine.setup import call_openers, literals
+from unbraid.parser import halves, with_family
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
 
-__all__ = ["CUT", "ENFORCED", "IGNORED", "TURN_END", "halves_of", "reasoning_data", "tools_data"]
+__all__ = ["ENFORCED", "IGNORED", "TURN_END", "Subject", "reasoning_data", "subject_of", "tools_data"]
 
-CUT = {
+_CUT_MARKER = {"half a marker": "text"}
+CUT_CALLS = {
     "complete calls": "kept; finish_reason stays as the engine gave it",
     "an announced call": "kept with complete=false; its fragments stop at the last valid text",
     "an opener without a name": "span unfinished, in no strand",
-    "half a marker": "text",
-    "open thinking": "reasoning",
+    **_CUT_MARKER,
 }
+CUT_THINKING = {**_CUT_MARKER, "open thinking": "reasoning"}
+CUT = {"reasoning": CUT_THINKING, "tools": CUT_CALLS}
 
 ENFORCED = {
     "none": "nothing; the text of a call is content",
@@ -44,22 +47,62 @@ TURN_END = "turn end"
 IGNORED = "in no strand"
 
 
-def halves_of(name: str) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
-    """What the name stands for; a format that is both halves is so under each of its names."""
+@dataclass(frozen=True)
+class Subject:
+    """What is explained: its title, both halves with the names they were given, and a family's switch.
+
+    A format that is both halves is so under each of its names.
+    """
+
+    title: str
+    reasoning: Reasoning | Joint | None
+    tools: Tools | Joint | None
+    names: tuple[str | None, str | None]
+    switch: Switch | None = None
+
+
+def subject_of(
+    name: str | None, reasoning_parser: str | None, tool_parser: str | None, format: str | None
+) -> Subject:
+    """What a name, or a pair as a parser takes it, stands for.
+
+    Raises UnknownParser, BrokenFormat, IncompatiblePair, or InvalidRequest for both or neither.
+    """
+    paired = any(one is not None for one in (reasoning_parser, tool_parser, format))
+    if paired == (name is not None):
+        raise InvalidRequest(
+            "give a name, or reasoning_parser, tool_parser and format: one of the two ways", param="name"
+        )
+    if name is not None:
+        return _named(name)
+    reasoning_name, tool_name, switch = with_family(format, reasoning_parser, tool_parser)
+    reasoning, tools, joint = halves(reasoning_name, tool_name)
+    both = _both(reasoning or joint, tools or joint)
+    title = " + ".join(dict.fromkeys(one for one in (format, reasoning_parser, tool_parser) if one))
+    return Subject(title, *both, (reasoning_name, tool_name), switch)
+
+
+def _named(name: str) -> Subject:
+    """The halves that are called so, else the model family."""
     reasoning: Reasoning | Joint | None = None
     tools: Tools | Joint | None = None
     with suppress(UnknownParser):
         reasoning = reasoning_format(name)
     with suppress(UnknownParser):
         tools = tool_format(name)
-    if reasoning is None and tools is None:
-        try:
-            family = preset(name)
-        except UnknownParser:
-            known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
-            raise UnknownParser(f"unknown parser {name!r}: {hint(name, known)}", param="name") from None
-        reasoning = reasoning_format(family.reasoning) if family.reasoning else None
-        tools = tool_format(family.tools) if family.tools else None
+    if reasoning is not None or tools is not None:
+        return Subject(name, *_both(reasoning, tools), (name, name))
+    try:
+        return subject_of(None, None, None, name)
+    except UnknownParser:
+        known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
+        raise UnknownParser(f"unknown parser {name!r}: {hint(name, known)}", param="name") from None
+
+
+def _both(
+    reasoning: Reasoning | Joint | None, tools: Tools | Joint | None
+) -> tuple[Reasoning | Joint | None, Tools | Joint | None]:
+    """Each half; one that is both stands in both places, if it has both strands."""
     if isinstance(tools, Channels) and all(one.strand != "reasoning" for one in tools.routes):
         return None, tools
     if isinstance(tools, Joint):
@@ -102,11 +145,12 @@ def _template_data(half: ResponseTemplate, kind: str) -> dict[str, Any]:
         "models": list(half.models),
         "markers": [_marker(one, role) for one, role in template_markers(half)],
         "framing": {},
-        "cut_policy": dict(CUT),
+        "cut_policy": dict(CUT[kind]),
     }
 
 
-def reasoning_data(half: Reasoning | Joint) -> dict[str, Any]:
+def reasoning_data(half: Reasoning | Joint, switch: Switch | None = None) -> dict[str, Any]:
+    """The reasoning half; ``switch`` stands for its own."""
     if isinstance(half, ResponseTemplate):
         names = half.switch.names
         null = "on" if half.switch.on(dict.fromkeys(names)) else "off"
@@ -117,7 +161,7 @@ def reasoning_data(half: Reasoning | Joint) -> dict[str, Any]:
         return {**_channel_data(half, "reasoning"), "opened_by": "output", "switch": None, "level": None,
                 "default": "on",
                 "ends_early": {"tools_inside": "text", "ends_at": []}}  # fmt: skip
-    switch = half.switch
+    switch = switch or half.switch
     by_null = switch.on(dict.fromkeys(switch.names)) if switch.names else switch.default
     return {
         "names": names_of("reasoning", half),
@@ -140,7 +184,7 @@ def reasoning_data(half: Reasoning | Joint) -> dict[str, Any]:
         "inline": half.inline,
         "framing": {part: _space(getattr(half, part))
                     for part in ("begin", "before", "lead", "trail", "after", "end")},
-        "cut_policy": dict(CUT),
+        "cut_policy": dict(CUT_THINKING),
     }  # fmt: skip
 
 
@@ -194,7 +238,7 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
             part: _space(getattr(half, part))
             for part in ("begin", "before", "before_bare", "between", "after", "end")
         },
-        "cut_policy": dict(CUT),
+        "cut_policy": dict(CUT_CALLS),
         "enforced": dict(ENFORCED),
     }
 
@@ -224,7 +268,7 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
             for one in half.routes
         ],
         "framing": {},
-        "cut_policy": dict(CUT),
+        "cut_policy": dict(CUT[kind]),
     }
 
 

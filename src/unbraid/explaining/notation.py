@@ -149,7 +149,8 @@ def grammar(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) ->
         lines.append(f"thinking = {' , '.join([*steps, *_framing(reasoning.after)])} ;")
     if isinstance(tools, Tools):
         lines += _call_grammar(tools)
-    return [*lines, '(* "x"~ : written as x, any white space is read; ws: any white space *)']
+    legend = '(* "x"~ : written as x, any white space is read; ws: any white space *)'
+    return [*lines, legend] if any('"~' in one or " ws " in one for one in lines) else lines
 
 
 def _call_grammar(tools: Tools) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unbraid.errors import Inexpressible
+from unbraid.explaining.data import Subject
 from unbraid.explaining.notation import channels_of
 from unbraid.explaining.response import template_diagram, template_limits
 from unbraid.formats import names_of, preset, preset_names
@@ -27,6 +28,7 @@ from unbraid.writer import write
 __all__ = [
     "INSIDE",
     "call_lines",
+    "cut_lines",
     "diagram",
     "examples",
     "framing_lines",
@@ -142,7 +144,9 @@ def thinking_lines(half: dict[str, Any]) -> list[str]:
         words = [f"{way} with {', '.join(map(_word, level[way]))}" for way in ("off", "on") if level[way]]
         lines.append(f"- Level: {_code(level['name'])}: {'; '.join(words)}, over any switch.")
     ends = half["ends_early"]
-    early = f" Its own openers: {', '.join(map(_code, ends['ends_at']))}." if ends["ends_at"] else ""
+    early = ""
+    if ends["ends_at"] and ends["tools_inside"] not in ("text", "stay"):
+        early = f" Without a tool parser it ends at {_or([*map(_code, ends['ends_at'])])}."
     lines.append(f"- In open thinking {INSIDE[ends['tools_inside']]} ({ends['tools_inside']}).{early}")
     if half.get("label"):
         lines.append(f"- Behind the opener stands the label {_code(half['label'])}.")
@@ -193,7 +197,14 @@ def framing_lines(halves: list[dict[str, Any]]) -> list[str]:
                 )
                 written = f"{_code(space['text'])} is written, {read} is read"
                 lines.append(f"- {subject}, {_WHERE[part]}: {written}.")
-    return lines or ["- None: white space is data everywhere but where it stands alone beside calls."]
+    beside = " but where it stands alone beside calls" if any("ids" in half for half in halves) else ""
+    return lines or [f"- None: white space is data everywhere{beside}."]
+
+
+def cut_lines(halves: list[dict[str, Any]]) -> list[str]:
+    """What becomes of what the output's end cuts: calls first."""
+    fates = {case: fate for half in reversed(halves) for case, fate in half["cut_policy"].items()}
+    return [f"- Cut, {case}: {fate}." for case, fate in fates.items()]
 
 
 def limits(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
@@ -208,16 +219,25 @@ def limits(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> 
             "A name with white space, `<` or `>`.",
             *(line for one in channels.routes if one.calls is not None for line in _call_limits(one.calls)),
         ]
-    lines = ["Content that holds a call's opener, thinking's opener or a turn's end."]
+    content = ["a call's opener"] if tools else []
+    content += ["thinking's opener"] if reasoning else []
+    end = ["a turn's end"] if any(half.dropped for half in (reasoning, tools) if half) else []
+    lines = [f"Content that holds {_or([*content, *end])}."]
     if reasoning and reasoning.escaped_newlines:
         lines.append("Thinking and content that hold a line break's escape outside code and formulas.")
     if reasoning:
-        lines.append(f"Thinking that holds {_code(reasoning.close.text)} or a turn's end.")
-        if reasoning.tools_inside != "text":
+        lines.append(f"Thinking that holds {_or([_code(reasoning.close.text), *end])}.")
+        if tools and reasoning.tools_inside != "text":
             lines.append("Thinking that holds a call's opener.")
+        elif not tools and reasoning.ends_at and reasoning.tools_inside not in ("text", "stay"):
+            lines.append(f"Thinking that holds {_or([*map(_code, reasoning.ends_at)])}.")
     if isinstance(tools, Tools):
         lines += _call_limits(tools)
     return lines
+
+
+def _or(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _call_limits(tools: Tools) -> list[str]:
@@ -243,9 +263,10 @@ def _call_limits(tools: Tools) -> list[str]:
     return lines
 
 
-def examples(name: str, reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) -> list[str]:
-    reasoning_name = (*names_of("reasoning", reasoning), name)[0] if reasoning else None
-    tool_name = (*names_of("tools", tools), name)[0] if tools else None
+def examples(subject: Subject) -> list[str]:
+    reasoning, tools = subject.reasoning, subject.tools
+    reasoning_name = [*names_of("reasoning", reasoning), subject.names[0]][0] if reasoning else None
+    tool_name = [*names_of("tools", tools), subject.names[1]][0] if tools else None
     first = ToolCall("", "get_weather", '{"city": "Oslo", "days": 3}')
     second = ToolCall("", "get_weather", '{"city": "Bergen"}')
     thoughts: str | None = "The user asks for Oslo." if reasoning else None
