@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.laws.reading import read_every_way
+from tests.support.pairing import TOOLS
 from unbraid import InvalidRequest, Message, Parser, ToolCall
 from unbraid.formats import reasoning_format, register, tool_format
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS
-from unbraid.syntax import Answer, Calls, Envelopes, Named, Tools, Ws, lit, space
+from unbraid.syntax import Answer, Calls, Envelopes, Named, PythonCalls, Tools, Ws, lit, space
 from unbraid.writer import write
 
 CALLS = [ToolCall("", "a", '{"x": 1}'), ToolCall("", "b", "{}")]
@@ -75,6 +77,63 @@ def test_noise_is_told_of() -> None:
     noise = [text[span.start : span.end] for span in message.spans or () if span.kind == "noise"]
     assert noise == ['[1, {"b": 2}]']
     assert [one.code for one in message.diagnostics] == ["noise"]
+
+
+def several() -> list[str]:
+    """Formats whose calls stand beside each other, each for itself."""
+    found = {name: tool_format(name) for name in TOOLS}
+    tags = {name: half for name, half in found.items() if isinstance(half, Tools) and not half.call.atomic}
+    return [name for name, half in tags.items() if half.calls_per_turn != 1]
+
+
+def offered(*names: str) -> list[dict[str, Any]]:
+    parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    return [{"type": "function", "function": {"name": name, "parameters": parameters}} for name in names]
+
+
+@pytest.mark.parametrize("name", several())
+def test_a_call_that_is_refused_costs_no_other(name: str) -> None:
+    half = tool_format(name)
+    assert isinstance(half, Tools)
+    calls = [ToolCall("", one, '{"x": 1}') for one in ("fa", "fb", "fc")]
+    lines = half.call.anchor and not any(isinstance(one, (Envelopes, PythonCalls)) for one in half.call.parts)
+    for first in (0,) if half.call.anchor else (0, 1):
+        order = [calls[first], calls[1 - first], calls[2]]
+        text = write(None, name, Message(tool_calls=order), tools=offered("fa", "fb", "fc"))
+        parser = Parser(None, name, tools=offered("fa", "fc"), unknown_tools="text")
+        message = read_every_way(parser, text)
+        read = [call.name for call in message.tool_calls if call.complete]
+        assert read == ["fa", "fc"] or (lines and read == ["fa"])
+        assert "fb" in (message.content or "")
+        assert "unknown_tool" in [one.code for one in message.diagnostics]
+
+
+@pytest.mark.parametrize("bad", ["5", "('a', 'b')", "f(1, '), x')", "f([1, 2], a={'k': (1,)})"])
+def test_an_item_that_is_no_call_of_python(bad: str) -> None:
+    for name, open, between, close in (
+        ("lfm2", "<|tool_call_start|>[", ", ", "]<|tool_call_end|>"),
+        ("olmo3", "<function_calls>", "\n", "</function_calls>"),
+        ("llama4_pythonic", "<|python_start|>[", ", ", "]<|python_end|>"),
+    ):
+        for items in ([bad, "fa()", "fc(x=1)"], ["fa()", bad, "fc(x=1)"], ["fa()", "fc(x=1)", bad]):
+            text = f"{open}{between.join(items)}{close}"
+            message = read_every_way(Parser(None, name, tools=offered("fa", "fc"), spans=True), text)
+            calls = [(call.name, call.complete) for call in message.tool_calls]
+            assert (message.content, calls) == (None, [("fa", True), ("fc", True)]), text
+            noise = [text[one.start : one.end] for one in message.spans or () if one.kind == "noise"]
+            assert noise == [bad]
+        alone = f"{open}{bad}{close}"
+        assert read_every_way(Parser(None, name), alone).content == alone
+
+
+def test_what_is_no_item_is_noise_up_to_the_end_nearby() -> None:
+    for text in (
+        "<|tool_call_start|>[fa(), or so]<|tool_call_end|>",
+        "<function_calls>fa()\nor [so]</function_calls>",
+    ):
+        name = "lfm2" if "[fa" in text else "olmo3"
+        message = read_every_way(Parser(None, name), text)
+        assert (message.content, len(message.tool_calls)) == (None, 1)
 
 
 def test_a_tool_may_be_called_name() -> None:

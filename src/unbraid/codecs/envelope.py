@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from unbraid.codecs.json_text import expect, read_object, read_string, skip_value, unwrap
-from unbraid.machine.core import Broken, Cut, Refuted, Run
+from unbraid.machine.core import Cut, Refuted, Run
 from unbraid.machine.reader import Reader
 from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, IdMember, Lit, Named
 
@@ -23,7 +23,7 @@ NAME_CUT = re.compile(rf'"[^"\\\x00-\x1f]{{0,{MAX_NAME}}}\Z')
 
 def read_envelopes(m: Reader, part: Envelopes) -> Run:
     """Read a row of objects, each a call of its own."""
-    marked = any(kind == "markup" for kind, _ in m.trial or ())
+    marked = m.marked()
     if not part.open.strip():
         yield from read_rows(m, part.item, marked)
         return
@@ -61,27 +61,8 @@ def read_rows(m: Reader, item: Envelope | Named, marked: bool) -> Run:
 
 
 def read_item(m: Reader, item: Envelope | Named, marked: bool) -> Generator[None, None, bool]:
-    """Read an item of a row; False for one that is no call and is set aside.
-
-    ``marked``: the first item may be one too. Without a marker it refutes the row at
-    once, so that a JSON answer is not held.
-    """
-    start = len(m.trial or ())
-    try:
-        yield from ITEMS[type(item)](m, item)
-    except Broken:
-        raise
-    except Refuted as why:
-        if m.is_cut() or not (marked or m.listed):
-            raise
-        m.read_again(start)
-        try:
-            yield from skip_value(m)
-        except Refuted:
-            raise why from None
-        m.put_aside(start, why)
-        return False
-    return True
+    """Read an object of a row; False for one that is no call, see ``Reader.item``."""
+    return m.item(ITEMS[type(item)](m, item), skip_value, marked)
 
 
 def object_here(m: Reader) -> Run:

@@ -53,6 +53,7 @@ BEHIND_CUT = re.compile(rf"{_WHITE}(?:[\])}}]{_BLANK}|,{_WHITE}(?:{KEY}{{1,{MAX_
 CLOSERS = {"[": "]", "(": ")", "{": "}"}
 CLOSER_CHARS = frozenset(CLOSERS.values())
 QUOTES = "'\""
+BEGINS = "_+-([{" + QUOTES
 ELEMENT = frozenset(("value", "first", "brace", "after"))
 CLOSABLE = ELEMENT - {"value"}
 _STRING = "|".join(
@@ -109,6 +110,7 @@ def as_key(value: str, is_string: bool) -> str:
 
 def read_python_calls(m: Reader, part: PythonCalls) -> Run:
     """Read a list of calls, each announced when its first keyword or its end is seen."""
+    marked = m.marked()
     listed = part.brackets == "always" or (part.brackets == "optional" and (yield from m.peek()) == "[")
     if listed:
         yield from expect(m, "[")
@@ -116,10 +118,11 @@ def read_python_calls(m: Reader, part: PythonCalls) -> Run:
         if m.blank_here():
             yield from m.white_run(WHITE)
         if part.item is not None and (yield from m.peek()) == "{":
-            yield from read_envelope(m, part.item)
+            item = read_envelope(m, part.item)
         else:
-            yield from read_call(m)
-        if not (yield from (m.another_call() if listed else bare_call(m))):
+            item = read_call(m)
+        called = yield from m.item(item, skip_item, marked)
+        if not (yield from (m.another_call(called) if listed else bare_call(m, called))):
             return
 
 
@@ -136,16 +139,47 @@ def read_call(m: Reader) -> Run:
     yield from keywords(m, name)
 
 
-def bare_call(m: Reader) -> Generator[None, None, bool]:
-    """Behind a call without brackets: whether another begins, behind white space or a comma."""
+def skip_item(m: Reader) -> Run:
+    """Read over a call of any shape or a literal; anything else is refuted."""
+    found = yield from m.whole(HEAD, HEAD_CUT)
+    if found is None:
+        yield from PythonValue(m, None).read("")
+        return
+    m.take(len(found.group()), "noise")
+    while True:
+        yield from m.white_run(WHITE)
+        if (yield from m.peek()) == ")":
+            break
+        keyword = yield from m.whole(KEYWORD, KEYWORD_CUT)
+        m.take(len(keyword.group()) if keyword else 0, "noise")
+        yield from m.white_run(WHITE)
+        yield from PythonValue(m, None).read("")
+        yield from m.white_run(WHITE)
+        char = yield from m.peek()
+        if char == ",":
+            m.take(1, "noise")
+        elif not char:
+            raise Cut
+        elif char != ")":
+            m.fail("not_a_call", ", or )")
+    m.take(1, "noise")
+
+
+def bare_call(m: Reader, called: bool) -> Generator[None, None, bool]:
+    """Behind an item without brackets: whether another begins, behind white space or a comma.
+
+    ``called`` says whether the item was a call.
+    """
     yield from m.white_run(WHITE)
     if (yield from m.peek()) == ",":
         m.take(1, "markup")
         yield from m.white_run(WHITE)
     char = yield from m.peek()
-    if not (char.isalpha() or char == "_"):
+    if not (char.isalnum() or char in BEGINS) or not char:
+        m.end_of_list(called)
         return False
-    m.next_call()
+    if called:
+        m.next_call()
     return True
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
-from unbraid.machine.core import Cut, Refuted
+from unbraid.machine.core import Broken, Cut, Refuted, Run
 from unbraid.machine.primitives import Primitives
 from unbraid.machine.setup import Setup
 from unbraid.machine.state import State
@@ -12,6 +12,8 @@ from unbraid.schema import Typer
 from unbraid.syntax import WHITE, Part
 
 __all__ = ["Reader"]
+
+Skip = Callable[["Reader"], Run]
 
 
 class Reader(Primitives):
@@ -59,6 +61,33 @@ class Reader(Primitives):
     def put_aside(self, start: int, why: Refuted) -> None:
         """What is held from piece ``start`` on is an item of a list, and no call."""
         raise NotImplementedError
+
+    def marked(self) -> bool:
+        """Whether a marker stands in front of what is held."""
+        return any(kind == "markup" for kind, _ in self.trial or ())
+
+    def item(self, read: Run, skip: Skip, marked: bool) -> Generator[None, None, bool]:
+        """Read an item of a list; False for one that is no call, which ``skip`` reads over: it is set aside.
+
+        ``marked``: the first item may be one too. Without a marker it refutes the list at
+        once, so that an answer that looks like one is not held.
+        """
+        start = len(self.trial or ())
+        try:
+            yield from read
+        except Broken:
+            raise
+        except Refuted as why:
+            if self.is_cut() or not (marked or self.listed):
+                raise
+            self.read_again(start)
+            try:
+                yield from skip(self)
+            except Refuted:
+                raise why from None
+            self.put_aside(start, why)
+            return False
+        return True
 
     def end_of_list(self, called: bool) -> None:
         """A list that holds no call is none; ``called``: its last item is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from unbraid.machine.core import Broken, Call, Refuted, Run, Trial
-from unbraid.machine.markers import scanner
+from unbraid.machine.markers import Scanner, scanner
 from unbraid.machine.reader import Reader
 from unbraid.syntax import MAX_WHITE, WHITE, Json, Lit, Part, Ws
 
@@ -26,22 +26,21 @@ class Recovery(Reader):
 
     def rest_of_list(self, why: Refuted) -> Generator[None, None, bool]:
         """A list that holds a call goes on with something else: up to its end nearby it is noise."""
-        while True:
-            window = self.buf[self.i : self.i + MAX_WHITE]
-            end = window.find("]")
-            if end >= 0 or self.eof or len(window) >= MAX_WHITE:
-                break
-            yield
-        if end < 0:
+        closers = self.setup.closers
+        found = (yield from self.nearby(scanner(closers))) if closers else None
+        found = found or (yield from self.nearby(scanner(("]",))))
+        if found is None:
             return False
+        length, marker = found
         trial, self.trial = self.trial or [], None
         self.call = Call()
-        length = sum(len(text) for _, text in trial) + end
-        self.note(why.code, self.pos, self.pos + length, why.expected)
-        self.mark("noise", length - end)
-        self.take(end, "noise")
-        self.take(1, "markup")
-        yield from self.closer_behind()
+        held = sum(len(text) for _, text in trial)
+        self.note(why.code, self.pos, self.pos + held + length, why.expected)
+        self.mark("noise", held)
+        self.take(length, "noise")
+        self.take(len(marker), "markup")
+        if marker not in closers:
+            yield from self.closer_behind()
         return True
 
     def closer_behind(self) -> Run:
@@ -174,9 +173,16 @@ class Recovery(Reader):
 
     def closer_nearby(self, part: Lit, rest: tuple[Part, ...]) -> Run:
         """A proven call without its closer: text up to a closer nearby is noise, else it is content."""
-        scan = scanner(tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings))
+        spellings = tuple(s for one in (part, *rest) if isinstance(one, Lit) for s in one.spellings)
+        found = yield from self.nearby(scanner(spellings))
+        self.note("missing_marker", self.at(), self.at(), part.text)
+        if found is not None:
+            self.take(found[0], "noise")
+            self.take(len(found[1]), "markup")
+
+    def nearby(self, scan: Scanner) -> Generator[None, None, tuple[int, str] | None]:
+        """How far a marker is from here that counts and stands nearby, and which; nothing is consumed."""
         at = self.i
-        closer: str | None = None
         while True:
             found = scan.search(self.buf, at)
             near = found is not None and found.start() < self.i + MAX_WHITE
@@ -184,18 +190,13 @@ class Recovery(Reader):
             if found is not None and marker is not None:
                 counts = self.is_marker(marker, found.start())
                 if counts:
-                    closer = marker
-                    break
+                    return found.start() - self.i, marker
                 if counts is False:
                     at = found.start() + 1
                     continue
             elif not near and (found is not None or len(self.buf) - self.i >= MAX_WHITE):
-                break
+                return None
             if self.eof:
-                break
+                return None
             yield
             at = self.i
-        self.note("missing_marker", self.at(), self.at(), part.text)
-        if closer is not None and found is not None:
-            self.take(found.start() - self.i, "noise")
-            self.take(len(closer), "markup")
