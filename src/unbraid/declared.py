@@ -303,9 +303,8 @@ def _part(field: str, part: Part) -> None:
         for n, one in enumerate(part.middle):
             _middle(f"{field}.middle[{n}]", one)
     elif isinstance(part, Elements):
-        for name in ("mark", "item", "text"):
-            if not isinstance(getattr(part, name), str) or not getattr(part, name):
-                _refuse(f"{field}.{name}", "a text", getattr(part, name))
+        if not isinstance(part.mark, str) or not part.mark:
+            _refuse(f"{field}.mark", "a text", part.mark)
     elif isinstance(part, PythonCalls):
         _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
 

@@ -22,7 +22,7 @@ from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
 from unbraid.machine.frames import frame_of, place_in, route_at
 from unbraid.machine.response import start_of
-from unbraid.machine.setup import answer_of, call_openers, first_literals
+from unbraid.machine.setup import answers_end_thinking, call_openers, first_literals
 from unbraid.machine.state import State
 from unbraid.parser import Parser, halves, with_family
 from unbraid.prompts import prompt_state, prompt_text
@@ -150,8 +150,7 @@ class Gate:
             else:
                 marked = {text for text, is_marker in first_literals(tools.call.parts) if is_marker}
                 implicit = [text for text in call_openers(tools.call) if text in marked]
-        answer = answer_of(reasoning, tools)
-        implicit += answer.ends_thinking if answer else ()
+        implicit += answers_end_thinking(reasoning, tools)
         return list(reasoning.close.spellings), list(reasoning.open.spellings), implicit
 
     def _calls_end(self, reasoning: Reasoning) -> bool:

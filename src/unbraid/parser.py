@@ -15,7 +15,7 @@ from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import Place, begins_thinking, place_in
 from unbraid.machine.response import ResponseMachine, Start, start_of
-from unbraid.machine.setup import Setup, answer_of, begin_of, flat, literals, setup
+from unbraid.machine.setup import Setup, answer_of, begin_of, flat, literals, setup, stems_of
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -430,6 +430,7 @@ def _markers(reasoning: Reasoning | None, tools: Tools | None, joint: Joint | No
             reasoning.close,
             Lit((*reasoning.ends_at, *reasoning.dropped, *reasoning.ignored)),
         ]
+    found.append(Lit(stems_of(reasoning, tools), special=True))
     answer = answer_of(reasoning, tools)
     if answer:
         found += [answer.open, answer.close]

@@ -8,7 +8,10 @@ import re
 import subprocess
 import sys
 import types
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -143,6 +146,38 @@ def test_every_page_is_linked() -> None:
 def test_the_page_of_formats_is_what_the_command_prints() -> None:
     """A changed page means: ``unbraid formats --markdown > docs/formats.md``."""
     assert (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines() == list(formats.page())
+
+
+def _set_fields() -> dict[str, set[str]]:
+    """The modules that set each field of the vocabulary to another value than its default."""
+    found: dict[str, set[str]] = {}
+
+    def note(value: Any, module: str) -> None:
+        if isinstance(value, tuple):
+            for one in value:
+                note(one, module)
+        elif is_dataclass(value) and type(value).__module__ != syntax.ResponseTemplate.__module__:
+            for field in fields(value):
+                inner = getattr(value, field.name)
+                setters = found.setdefault(f"{type(value).__name__}.{field.name}", set())
+                if inner != field.default:
+                    setters.add(module)
+                    note(inner, module)
+
+    for table in (registry.TOOL_PARSERS, registry.REASONING_PARSERS, registry.INLINE_PARSERS):
+        for module, name in table.values():
+            note(getattr(import_module(module), name), module)
+    return found
+
+
+def test_every_field_of_the_vocabulary_is_needed() -> None:
+    """Some family sets it, and the page says why where it is one alone."""
+    page = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    modules = _set_fields()
+    assert [name for name, setters in modules.items() if not setters] == []
+    whole = ("Cite", "Variants", "Elements", "Pattern")
+    alone = {name for name, found in modules.items() if len(found) == 1 and not name.startswith(whole)}
+    assert set(re.findall(r"`([A-Z]\w+\.[a-z_]+)`", page)) == alone
 
 
 def test_the_vocabulary_page_has_every_part() -> None:

@@ -27,7 +27,7 @@ from tests.support.hostile import (
 from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
-from unbraid.machine.setup import answer_of, call_openers, first_literals
+from unbraid.machine.setup import answers_end_thinking, call_openers, first_literals
 from unbraid.response.program import special_tokens
 from unbraid.syntax import Pattern, ResponseTemplate
 
@@ -146,9 +146,7 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
     first = set(half.ends_at)
     if tools is not None:
         first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
-    answer = answer_of(half, tools)
-    if answer is not None:
-        first |= set(answer.ends_thinking)
+    first |= set(answers_end_thinking(half, tools))
     opened = phase == "open"
     for span in output.spans:
         at = span.start

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from unbraid.literals import escape
 from unbraid.machine.lanes import UNSAFE, Lane
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part, TypeTag, Ws, Xml
+from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Choice, Lit, Pairs, Part, TypeTag, Ws
 
 __all__ = ["TYPE_CHARS", "Closers", "closers"]
 
@@ -36,7 +36,7 @@ class Closers:
     consumed: frozenset[str]
     own: str
     after: tuple[str, ...]
-    xml: Xml | None = None
+    xml: bool = False
 
     @cached_property
     def lane(self) -> Lane:

@@ -19,10 +19,16 @@ from unbraid.machine.reader import Reader
 from unbraid.schema import Slot, quote
 from unbraid.syntax import MAX_DEPTH, MAX_NAME, WHITE, Elements, Lit
 
-__all__ = ["KEY", "holds_list", "leaf_json", "read_elements"]
+__all__ = ["ITEM", "KEY", "holds_list", "leaf_json", "read_elements"]
 
 KEY = r"[^\s\x1c-\x1f<>=\"'/]"
 """A character of a name; engines of expressions disagree about the four separators."""
+
+ITEM = "item"
+"""An element of a list."""
+
+TEXT = "$text"
+"""The key of text beside elements."""
 
 
 class Tag(NamedTuple):
@@ -74,10 +80,10 @@ def _scan(mark: str) -> tuple[Scanner, Lane, re.Pattern[str], re.Pattern[str]]:
     return scan, lane, whole, re.compile(f"{begin}/?{KEY}{{0,{MAX_NAME}}}\\Z")
 
 
-def holds_list(slot: Slot, child: str, item: str) -> bool:
+def holds_list(slot: Slot, child: str) -> bool:
     """Whether an element of this type, the first in it named ``child``, is a list."""
     if slot.untyped or ("array" in slot.kinds) == ("object" in slot.kinds):
-        return child == item
+        return child == ITEM
     return "array" in slot.kinds
 
 
@@ -201,7 +207,7 @@ class ElementReader:
         else:
             text = "".join(frame.texts)
             if text:
-                key = self.part.text
+                key = TEXT
                 while key in frame.keys:
                     key = "$" + key
                 self.put(f"{'' if frame.first else ', '}{quote(key)}: {quote(text)}")
@@ -290,7 +296,7 @@ class ElementReader:
         if tag is not None and not tag.closes:
             if len(self.stack) > MAX_DEPTH:
                 m.fail("too_deep", f"at most {MAX_DEPTH} levels")
-            listed = holds_list(slot, tag.name, self.part.item)
+            listed = holds_list(slot, tag.name)
             if not muted:
                 self.put(before + ("[" if listed else "{"))
             self.stack.append(Frame(name, slot, None if listed else set(), muted))

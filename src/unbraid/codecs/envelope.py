@@ -14,7 +14,7 @@ from unbraid.syntax import MAX_NAME, MAX_WHITE, WHITE, Envelope, Envelopes, IdMe
 
 __all__ = ["read_envelopes", "read_named", "read_tagged"]
 
-
+ENVELOPE = Envelope()
 KEY = re.compile(rf'("[^"\\\x00-\x1f]{{0,32}}")([{WHITE}]*)(:)([{WHITE}]*)')
 KEY_CUT = re.compile(rf'"[^"\\\x00-\x1f]{{0,32}}(?:"[{WHITE}]{{0,{MAX_WHITE}}})?\Z')
 NAME = re.compile(rf'"([^"\\\x00-\x1f]{{1,{MAX_NAME}}})"')
@@ -74,7 +74,7 @@ def object_here(m: Reader) -> Run:
         m.fail("not_a_call", "{")
 
 
-def read_named(m: Reader, part: Named) -> Run:
+def read_named(m: Reader, _: Named) -> Run:
     """Read an object whose only key is the function's name."""
     yield from object_here(m)
     m.take(1, "markup")
@@ -88,14 +88,14 @@ def read_named(m: Reader, part: Named) -> Run:
     if m.blank_here():
         yield from m.white_run(WHITE)
     char = yield from m.peek()
-    if char == '"' and m.call.name in part.other.name and m.call.name not in (m.state.tools or ()):
+    if char == '"' and m.call.name in ENVELOPE.name and m.call.name not in (m.state.tools or ()):
         yield from read_name_value(m)
-        yield from read_members(m, part.other, seen_arguments=False, first=False)
+        yield from read_members(m, ENVELOPE, seen_arguments=False, first=False)
         return
     yield from read_arguments(m)
     if not m.call.announced:
         m.announce(m.call.name)
-    yield from read_members(m, Envelope(), seen_arguments=True, first=False)
+    yield from read_members(m, ENVELOPE, seen_arguments=True, first=False)
 
 
 def read_envelope(m: Reader, part: Envelope) -> Run:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
-from unbraid.codecs.xml import decoded
+from unbraid.codecs.xml import CDATA, CDATA_END, decoded
 from unbraid.literals import decode_entities, escape
 from unbraid.machine.core import Broken, Cut, Run
 from unbraid.machine.keys import Keys
@@ -80,7 +80,7 @@ def whole_pair(m: Reader, part: Pairs, table: Closers, seen: Keys) -> bool:
         return False
     white, _, key, *middle, pad, text = found.groups()
     key = decode_entities(key.strip(WHITE), part.entities)
-    if part.xml is not None or undeclared(part, m.typer(), key):
+    if part.xml or undeclared(part, m.typer(), key):
         return False
     if key in seen or key in part.wrappers or not table.confirmed(m.buf, end.group(), end.end(), m.eof):
         return False
@@ -225,13 +225,11 @@ def read_value(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[s
 
 def read_xml(m: Reader, table: Closers, slot: Slot, kind: Kind, before: list[str], *, dropped: bool) -> Run:
     """Read a value that is XML, and its closer."""
-    xml = table.xml
-    assert xml is not None
     start = m.at()
     span = "dropped" if dropped else "arguments"
-    if (yield from m.literal((xml.open,))) is not None:
-        m.take(len(xml.open), "markup")
-        scan = scanner(tuple(xml.close + one for one in sorted(table.consumed)))
+    if (yield from m.literal((CDATA,))) is not None:
+        m.take(len(CDATA), "markup")
+        scan = scanner(tuple(CDATA_END + one for one in sorted(table.consumed)))
         text, closer = yield from m.collect(scan, lambda marker, at: True)
         m.mark(span, len(text))
         if closer is None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["decoded"]
+__all__ = ["CDATA", "CDATA_END", "MARKUP", "decoded"]
+
+CDATA = "<![CDATA["
+CDATA_END = "]]>"
+MARKUP = "\n<&"
+"""A value that holds one of these is written as character data."""
 
 _ENTITY = re.compile("&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}

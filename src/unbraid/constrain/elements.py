@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from unbraid.branches import Conjunction
-from unbraid.codecs.elements import KEY, holds_list, leaf_json
+from unbraid.codecs.elements import ITEM, KEY, holds_list, leaf_json
 from unbraid.constrain.conjunctions import declared, extra_schema, required_keys, whole_number
 from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.pairs import PAIRS, RawPairs, Scope
@@ -84,10 +84,9 @@ class Element(RawPairs):
         most = min((whole_number(part.get("maxItems"), PAIRS) for part in parts), default=PAIRS)
         items = [part["items"] for part in parts if "items" in part]
         schema = items[0] if len(items) == 1 else {"allOf": items} if items else True
-        item = self.elements.item
-        if not most or schema is False or not holds_list(slot, item, item):
+        if not most or schema is False or not holds_list(slot, ITEM):
             return []
-        child = self.child(item, schema, slot.item(), path + ".items")
+        child = self.child(ITEM, schema, slot.item(), path + ".items")
         least = max(self.least("array", parts), 1)
         return [seq(self.gap, Repeat(child, least, max(most, least)), self.close)]
 

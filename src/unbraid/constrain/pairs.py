@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
+from unbraid.codecs.xml import CDATA, CDATA_END
 from unbraid.constrain.conjunctions import declared, members, required_keys
 from unbraid.constrain.notations import AnswerText, GemmaText, JsonText, Notation
 from unbraid.constrain.patterns import negated, whole
@@ -330,11 +331,10 @@ class XmlPairs(RawPairs):
     """Pairs whose values are XML: as character data, or as text without entities."""
 
     def __init__(self, scope: Scope, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> None:
-        assert part.xml is not None
-        super().__init__(scope, part, (*exclude, part.xml.open, "&"), tool, gap)
-        end = part.xml.close + part.close.text
+        super().__init__(scope, part, (*exclude, CDATA, "&"), tool, gap)
+        end = CDATA_END + part.close.text
         inside = replace(part, close=Lit((end,)))
-        self.data = Text(part.xml.open)
+        self.data = Text(CDATA)
         self.inside = RawPairs(scope, inside, (end,), tool, gap, AnswerText((end,)))
 
     def value(self, schema: Any, slot: Slot, path: str) -> Node:

@@ -35,7 +35,7 @@ class Values:
         if not part.strings:
             quoted = QuotedPairs(self.scope, part, tool)
             return seq(Text("{"), quoted.strict() if tool.strict else quoted.free(), Text("}"))
-        notation = GemmaText(self.scope.marker(part.quote), "sorted" if part.sort else "required")
+        notation = GemmaText(self.scope.marker(part.quote), "sorted")
         return self.bare_object(notation, tool)
 
     def bare_object(self, notation: GemmaText, tool: Tool) -> Node:
@@ -88,7 +88,7 @@ class Values:
 
     def tagged(self, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> Node:
         """Arguments as tags in whose values none of ``exclude`` stands."""
-        kind = RawPairs if part.xml is None else XmlPairs
+        kind = XmlPairs if part.xml else RawPairs
         writer = kind(self.scope, part, exclude, tool, gap)
         return writer.strict() if tool.strict else writer.free()
 

@@ -24,7 +24,7 @@ TOOLS = Tools(
             token("<|tool_call>"),
             lit("call:", ":"),
             Name(),
-            GemmaObject(sort=True),
+            GemmaObject(),
             token("<tool_call|>"),
         )
     ),

@@ -18,13 +18,13 @@ from unbraid.syntax import (
     lit,
 )
 
+STEMS = ("<|open|>", "<|close|>")
 ENDS = ("<|close|>message<|sep|>", "<|end_of_msg|>")
 
 ANSWER = Answer(
     open=lit("<|open|>response<|sep|>", "<|open|> response <|sep|>"),
     close=lit("<|close|>response<|sep|>", "<|close|> response <|sep|>"),
     written="empty",
-    sure=True,
     end=lit("<|close|>message<|sep|>"),
 )
 
@@ -37,6 +37,7 @@ REASONING = Reasoning(
     switch=Switch(("thinking", "enable_thinking"), default=True),
     turns=('<|open|>message role="assistant"<|sep|>', "<|end_of_msg|>"),
     dropped=ENDS,
+    stems=STEMS,
     empty_when_off="<|open|>response<|sep|>",
     answer=ANSWER,
     models=("Kimi-K3",),
@@ -95,6 +96,7 @@ TOOLS = Tools(
         )
     ),
     dropped=ENDS,
+    stems=STEMS,
     answer=ANSWER,
     models=("Kimi-K3",),
 )

@@ -1,6 +1,6 @@
 """MiniCPM 5: calls as XML elements; the tokenizer's glyphs for white space are read inside tags."""
 
-from unbraid.syntax import Calls, Name, Pairs, Tools, Ws, Xml, any_space, lit, optional
+from unbraid.syntax import Calls, Name, Pairs, Tools, Ws, any_space, lit, optional
 
 TOOLS = Tools(
     call=Calls(
@@ -32,7 +32,7 @@ TOOLS = Tools(
                 key_chars=r"[^<>\n\"']",
                 early=('<param name="', "<param name='", "</function>"),
                 wrappers=("arguments", "properties"),
-                xml=Xml(),
+                xml=True,
                 declared=True,
             ),
             optional("</arguments>", written=False),

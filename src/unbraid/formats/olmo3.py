@@ -20,7 +20,7 @@ TOOLS = Tools(
         (
             lit("<function_calls>"),
             Ws(),
-            PythonCalls(brackets="never", between="\n"),
+            PythonCalls(brackets="never"),
             Ws(),
             lit("</function_calls>"),
         )

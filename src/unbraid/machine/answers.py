@@ -6,7 +6,7 @@ import re
 
 from unbraid.machine.calls import CallMachine, split_tail
 from unbraid.machine.core import Run
-from unbraid.machine.setup import Setup
+from unbraid.machine.setup import Setup, certain
 from unbraid.machine.state import State
 from unbraid.message import Citation
 from unbraid.syntax import MAX_WHITE, WHITE, Cite
@@ -63,7 +63,7 @@ class AnswerMachine(CallMachine):
     def opens_answer(self, marker: str) -> bool:
         """Whether a marker in front of content counts: ordinary text only where no content came before."""
         assert self.setup.answer is not None
-        return self.blank or bool(self.setup.answer.ends_thinking)
+        return self.blank or certain(self.setup.answer.open, self.setup.stems)
 
     def ends_answer(self, marker: str) -> bool | None:
         """Whether the marker at ``buf[i]`` ends content; None while that is open.
@@ -71,7 +71,7 @@ class AnswerMachine(CallMachine):
         Ordinary text does only where the turn ends behind it, or calls come.
         """
         assert self.setup.answer is not None
-        if self.setup.answer.sure or self.setup.answer.close.special:
+        if certain(self.setup.answer.close, self.setup.stems):
             return True
         at = end = self.i + len(marker)
         while at < len(self.buf) and at < end + MAX_WHITE and self.buf[at] in WHITE:

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Setup",
     "answer_of",
+    "answers_end_thinking",
     "begin_of",
     "call_closers",
     "call_openers",
+    "certain",
     "first_literals",
     "flat",
     "literals",
     "setup",
+    "stems_of",
     "written_parts",
 ]
 
@@ -109,6 +112,24 @@ def _last(parts: tuple[Part, ...]) -> list[Lit]:
 def answer_of(reasoning: Reasoning | None, tools: Tools | None) -> Answer | None:
     """The markers around content that a pair declares."""
     return next((half.answer for half in (reasoning, tools) if half and half.answer), None)
+
+
+def stems_of(reasoning: Reasoning | None, tools: Tools | None) -> tuple[str, ...]:
+    """The special tokens that begin markers of several tokens."""
+    return tuple(dict.fromkeys(one for half in (reasoning, tools) if half for one in half.stems))
+
+
+def certain(marker: Lit, stems: tuple[str, ...]) -> bool:
+    """Whether a marker is made of special tokens, and so counts wherever it stands."""
+    return marker.special or marker.text.startswith(stems)
+
+
+def answers_end_thinking(reasoning: Reasoning | None, tools: Tools | None) -> tuple[str, ...]:
+    """The openers in front of content that end thinking."""
+    answer = answer_of(reasoning, tools)
+    if answer is None or not certain(answer.open, stems_of(reasoning, tools)):
+        return ()
+    return answer.open.spellings
 
 
 SURE = ("call", "section", "dropped")
@@ -195,12 +216,12 @@ class _Markers:
         self.thinking += (*closer, *ending, *(opener if self.by_id else ()))
         self.content += (*opener, *(closer if self.by_id or reasoning.bare_close else ()))
 
-    def answer(self, answer: Answer) -> None:
-        """The markers around content, and of passages that cite."""
+    def answer(self, answer: Answer, ending: tuple[str, ...]) -> None:
+        """The markers around content, and of passages that cite; ``ending`` end thinking."""
         self.mean("answer", answer.open.spellings)
         self.mean("answer_end", answer.close.spellings)
         self.content += (*answer.open.spellings, *answer.close.spellings)
-        self.thinking += answer.ends_thinking
+        self.thinking += ending
         if answer.cite is not None:
             passage = {answer.cite.open: "cite", answer.cite.close: "cite_end"}
             self.kinds |= passage
@@ -265,7 +286,7 @@ def setup(
         ending = [one for one in implicit if one not in unmarked] if policy != "text" else []
         markers.region(reasoning, (*dropped, *ending))
     if answer is not None:
-        markers.answer(answer)
+        markers.answer(answer, answers_end_thinking(reasoning, named))
     if by_id and tools:
         markers.stray(tools, reasoning is not None)
     kinds, content, thinking = markers.kinds, markers.content, markers.thinking
@@ -280,7 +301,7 @@ def setup(
         bodies=tuple(text for text, _ in first_literals(tools.call.parts)) if tools else (),
         anchored=unmarked,
         dropped=dropped,
-        stems=tuple(one for half in (reasoning, named) if half for one in half.stems),
+        stems=stems_of(reasoning, named),
         begin=begin_of(reasoning, named),
         end=_end(reasoning, named),
         separators=BLANK + (tools.between.chars if tools and tools.between.any else ""),

@@ -122,7 +122,7 @@ class TagMachine(AnswerMachine, Aside):
                 self.text_lane(scan, strand)
                 yield
                 at = self.i
-            elif self.eof and marker is None and self.buf.startswith(self.setup.stems, self.i):
+            elif self.eof and marker is None and self.at_stem():
                 self.cut_marker()
                 return None
             else:
@@ -136,6 +136,12 @@ class TagMachine(AnswerMachine, Aside):
             return False
         before = self.buf[at - 1 : found.start()]
         return "\n" not in before and not before.isspace()
+
+    def at_stem(self) -> bool:
+        """Whether a special token that begins markers stands at ``buf[i]``."""
+        return any(
+            self.buf.startswith(one, self.i) and self.is_marker(one, self.i) for one in self.setup.stems
+        )
 
     def cut_marker(self) -> None:
         """The output ended inside a marker that can't be text: it is markup as far as it goes."""
@@ -278,7 +284,7 @@ class TagMachine(AnswerMachine, Aside):
             self.take(len(marker), "markup")
             yield from self.label_and_lead(True)
             return
-        if self.is_cut() and self.buf.startswith(self.setup.stems, self.i):
+        if self.is_cut() and self.at_stem():
             self.mark("framing", len(white))
             self.cut_marker()
             return

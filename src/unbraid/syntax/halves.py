@@ -71,10 +71,10 @@ class Cite:
 class Answer:
     """Markers that a model writes around its content; content without them is read too.
 
-    Special tokens always count, and an opener that is one ends thinking. Ordinary text
-    counts in its place only: the opener where no content came before it, the closer where
-    the turn ends behind it, or calls come. ``sure``: the markers are made of special tokens,
-    and count as those do. ``lead`` stands behind the opener, ``trail`` before the closer.
+    Special tokens, and markers that begin with one of the half's ``stems``, always count, and such
+    an opener ends thinking. Ordinary text counts in its place only: the opener where no content came
+    before it, the closer where the turn ends behind it, or calls come. ``lead`` stands behind the
+    opener, ``trail`` before the closer.
     ``written``: when the writer and the grammar have the markers: ``always``, around
     ``empty`` content too, around an answer ``alone``, or around what stands in front of
     ``calls``, even nothing. ``rest``: what text behind the closer, or behind calls, is, up
@@ -89,13 +89,7 @@ class Answer:
     written: Literal["always", "empty", "alone", "calls"] = "always"
     rest: Literal["content", "dropped"] = "content"
     cite: Cite | None = None
-    sure: bool = False
     end: Lit | None = None
-
-    @property
-    def ends_thinking(self) -> tuple[str, ...]:
-        """The openers that end thinking, as they count wherever they stand."""
-        return self.open.spellings if self.sure or self.open.special else ()
 
 
 @dataclass(frozen=True)
@@ -130,9 +124,10 @@ class Tools:
     in place of this one. ``suffixes``: endings that checkpoints write in front of each marker's
     ``>`` (``:opensource``); with any, every ending is possible. ``dropped`` are turn ends: never
     content, never arguments. ``stems`` are special tokens that only begin markers of several tokens:
-    with one of them, a marker that the output's end cuts is no text. ``content``: where the template
-    writes content beside calls, in front of them or behind; both are read. ``echoes``: what stood between
-    a call's markers may be said again behind them, with another closer; it is dropped.
+    with one of them a marker around content always counts, and one that the output's end cuts is no
+    text. ``content``: where the template writes content beside calls, in front of them or behind; both
+    are read. ``echoes``: what stood between a call's markers may be said again behind them, with
+    another closer; it is dropped.
     ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
     ``begin_calls`` False: ``begin`` stands in front of content only.
     """

@@ -26,7 +26,6 @@ __all__ = [
     "TypeTag",
     "Word",
     "Ws",
-    "Xml",
 ]
 
 
@@ -122,11 +121,9 @@ class Envelope:
 class Named:
     """``{"NAME": {…}}``: the call as a JSON object whose only key is the function's name.
 
-    ``other`` is read too, where its name's key stands and a string behind it, unless a
+    An ``Envelope`` is read too, where its name's key stands and a string behind it, unless a
     declared tool has that key for its name.
     """
-
-    other: Envelope = Envelope()
 
 
 @dataclass(frozen=True)
@@ -178,18 +175,6 @@ class TypeTag:
 
 
 @dataclass(frozen=True)
-class Xml:
-    """Values as XML has them: between ``open`` and ``close`` as they are, elsewhere with entities.
-
-    The writer puts a value between the two that holds one of ``chars``, and writes no entities.
-    """
-
-    open: str = "<![CDATA["
-    close: str = "]]>"
-    chars: str = "\n<&"
-
-
-@dataclass(frozen=True)
 class Pairs:
     """Arguments as key and value elements, the value raw text that the schema types.
 
@@ -200,7 +185,8 @@ class Pairs:
     ``wrappers`` are keys that models put around all arguments: a pair that stands alone with such a
     key, which the tool doesn't declare, and an object of declared keys is that object.
     ``entities`` are characters of a key and what is written for them.
-    ``xml``: values are XML. ``declared``: a key that the tool doesn't declare is dropped, if it declares any.
+    ``xml``: values are XML, with entities or between the markers of character data.
+    ``declared``: a key that the tool doesn't declare is dropped, if it declares any.
     ``words``: how a value that is a boolean or null is written; JSON's and Python's words are read.
     A closer counts only if something that may follow it follows (see
     ``unbraid.codecs.closers``); ``early`` are literals that end a value whose
@@ -218,7 +204,7 @@ class Pairs:
     empty: str = ""
     wrappers: tuple[str, ...] = ()
     entities: tuple[tuple[str, str], ...] = ()
-    xml: Xml | None = None
+    xml: bool = False
     declared: bool = False
     words: Literal["json", "python"] = "json"
 
@@ -233,26 +219,23 @@ class Elements:
     """Arguments as nested elements named after the keys, ``mark`` in front of every tag.
 
     A list's items are elements called ``item``; text beside the elements of an object is
-    kept under ``text``. Repeated elements are a list where the schema allows one.
+    kept under ``$text``. Repeated elements are a list where the schema allows one.
     """
 
     mark: str
-    item: str = "item"
-    text: str = "$text"
 
 
 @dataclass(frozen=True)
 class GemmaObject:
     """Gemma's object notation: bare keys, strings between ``quote`` markers, typed bare words.
 
-    ``sort``: keys are written in order, letters large and small alike, as templates' ``dictsort``
-    does. ``strings`` False: the markers stand around every argument, a number too. The schema
-    types it; without a type it is the JSON that it spells, or a string.
+    Keys are written in order, letters large and small alike, as templates' ``dictsort`` does.
+    ``strings`` False: the markers stand around every argument, a number too, and keys keep their
+    order. The schema types it; without a type it is the JSON that it spells, or a string.
     """
 
     quote: str = '<|"|>'
     strings: bool = True
-    sort: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,13 +243,17 @@ class PythonCalls:
     """A Python list of calls with keyword arguments: ``[f(a=1), g()]``.
 
     ``brackets``: ``always``; ``optional``: read without them too; ``never``: the calls stand
-    alone. ``between`` is written between two calls; without brackets any white space is
-    read there, a comma in it or not. ``item``: a call may be such an object instead.
+    alone, one a line. Without brackets any white space is read between calls, a comma in it
+    or not. ``item``: a call may be such an object instead.
     """
 
     brackets: Literal["always", "optional", "never"] = "always"
-    between: str = ", "
     item: Envelope | None = None
+
+    @property
+    def between(self) -> str:
+        """What is written between two calls."""
+        return "\n" if self.brackets == "never" else ", "
 
 
 @dataclass(frozen=True)

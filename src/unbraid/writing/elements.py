@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from unbraid.codecs.elements import KEY, holds_list, leaf_json
+from unbraid.codecs.elements import ITEM, KEY, holds_list, leaf_json
 from unbraid.errors import Inexpressible
 from unbraid.schema import Slot, Typer
 from unbraid.syntax import MAX_NAME, Elements
@@ -50,7 +50,7 @@ def _element(part: Elements, name: str, slot: Slot, value: str, path: str) -> st
             out.append(f"{part.mark}</{stack.pop().name}>")
             continue
         if stack and stack[-1].listed:
-            name, slot = part.item, stack[-1].slot.item()
+            name, slot = ITEM, stack[-1].slot.item()
         elif stack and tokens[n + 1] == ":" and tokens[n - 1] in "{,":
             name = _key(str(json.loads(token)), path)
             slot = stack[-1].slot.property(name)
@@ -78,9 +78,9 @@ def _check_container(part: Elements, slot: Slot, opener: str, following: str, pa
             raise fail(path, f"an empty element is not read as {value}")
         return
     listed = opener == "["
-    child = part.item if listed else str(json.loads(following))
+    child = ITEM if listed else str(json.loads(following))
     nests = slot.untyped or bool({"array", "object"} & set(slot.kinds))
-    if not nests or (slot.streams and not slot.untyped) or holds_list(slot, child, part.item) != listed:
+    if not nests or (slot.streams and not slot.untyped) or holds_list(slot, child) != listed:
         raise fail(path, f"its schema makes no {'list' if listed else 'object'} of the elements")
 
 

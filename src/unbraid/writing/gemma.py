@@ -34,7 +34,7 @@ def write_gemma(part: GemmaObject, typer: Typer, arguments: str, path: str) -> s
             frames.append(_Frame(token == "{", slot))
             slot = slot.item() if token == "[" and slot else None
         elif token in "]}":
-            done = frames.pop().text(part)
+            done = frames.pop().text()
         elif token == ",":
             slot = None if frame is None or frame.keyed or frame.slot is None else frame.slot.item()
         elif frame is not None and frame.keyed and tokens[n + 1] == ":" and tokens[n - 1] in "{,":
@@ -62,11 +62,10 @@ class _Frame:
     key: str = ""
     spelled: str = ""
 
-    def text(self, part: GemmaObject) -> str:
+    def text(self) -> str:
         """The whole of it."""
-        if part.sort:
-            self.items.sort(key=itemgetter(0))
-        inside = ",".join(text for _, text in self.items)
+        items = sorted(self.items, key=itemgetter(0)) if self.keyed else self.items
+        inside = ",".join(text for _, text in items)
         return f"{{{inside}}}" if self.keyed else f"[{inside}]"
 
 

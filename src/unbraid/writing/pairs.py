@@ -7,6 +7,7 @@ from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
 from unbraid.codecs.wrappers import unwrapped, wraps
+from unbraid.codecs.xml import CDATA, CDATA_END, MARKUP
 from unbraid.literals import PYTHON_WORDS, encode_entities, json_kind
 from unbraid.schema import Slot
 from unbraid.syntax import MAX_NAME, WHITE, Lit, Pairs, Part, TypeTag
@@ -77,12 +78,11 @@ def _value(part: Pairs, table: Closers, slot: Slot, value: str, follow: str, pat
     if not same_value(read, value):
         raise fail(path, f"its text is read as {read[:60]}, by the tool's schema or for want of one")
     closer = part.pad + part.close.text + part.gap
-    xml = part.xml
-    if xml is not None and any(char in text for char in xml.chars):
-        end = xml.close + part.close.text
+    if part.xml and any(char in text for char in MARKUP):
+        end = CDATA_END + part.close.text
         if (text + end).find(end) != len(text):
             raise fail(path, "the text holds what would end the value")
-        return xml.open + text + xml.close
+        return CDATA + text + CDATA_END
     if table.end_of(text + closer + follow) != len(text):
         raise fail(path, "the text holds what would end the value")
     return text
