@@ -11,10 +11,10 @@ from typing import Literal
 from unbraid import validate
 from unbraid.errors import BrokenFormat
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
-from unbraid.machine.setup import literals
+from unbraid.machine.setup import literals, markers_of, written_parts
 from unbraid.parser import halves
 from unbraid.prompts import prompt_state
-from unbraid.syntax import Channels, Choice, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
+from unbraid.syntax import Channels, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
 from unbraid.tokens import Tokenizer
 from unbraid.variants import variant_names
 
@@ -60,7 +60,7 @@ def check_tokenizer(
     reasoning_parser, tool_parser = variant_names(reasoning_parser, tool_parser, tokenizer=tokenizer)
     for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
         required = _required(half)
-        for marker in _markers(half):
+        for marker in markers_of(half):
             if marker.special and all(tokenizer.token_id(one) is None for one in marker.spellings):
                 found.append(_missing(marker, tokenizer, marker in required))
         ends = half.dropped
@@ -260,19 +260,6 @@ def _all_halves(kind: str | None = None) -> Iterator[tuple[str, Half]]:
             yield name, tool_format(name)
 
 
-def _markers(half: Half) -> list[Lit]:
-    """The markers of a half, turn ends left out."""
-    if isinstance(half, ResponseTemplate):
-        return half.markers
-    if isinstance(half, Channels):
-        return list(half.frames)
-    answer = [half.answer.open, half.answer.close] if half.answer else []
-    if isinstance(half, Reasoning):
-        return [half.open, half.close, *answer]
-    section = [half.section.open, half.section.close] if half.section else []
-    return [*section, *literals(half.call.parts), *answer]
-
-
 def _required(half: Half) -> list[Lit]:
     """The markers that must be tokens for a half to fit: its special ones, else its openers.
 
@@ -284,7 +271,7 @@ def _required(half: Half) -> list[Lit]:
         section = [half.section.open, half.section.close] if half.section else []
         special = [one for one in (*section, *_everywhere(half.call.parts)) if one.special]
         return special or _written(half.call.parts)[:1]
-    markers = [one for one in _markers(half) if not (isinstance(half, Channels) and one is half.constrain)]
+    markers = [one for one in markers_of(half) if not (isinstance(half, Channels) and one is half.constrain)]
     return [one for one in markers if one.special] or markers
 
 
@@ -303,7 +290,4 @@ def _everywhere(parts: tuple[Part, ...]) -> list[Lit]:
 
 def _written(parts: tuple[Part, ...]) -> list[Lit]:
     """The markers of a call in its canonical spelling."""
-    found: list[Lit] = []
-    for part in parts:
-        found += _written(part.options[0]) if isinstance(part, Choice) else literals((part,))
-    return found
+    return literals(tuple(written_parts(parts)))

@@ -15,7 +15,7 @@ from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import Place, begins_thinking, place_in
 from unbraid.machine.response import ResponseMachine, Start, start_of
-from unbraid.machine.setup import Setup, answer_of, begin_of, flat, literals, setup, stems_of
+from unbraid.machine.setup import Setup, begin_of, flat, setup, told_by_id
 from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
@@ -31,7 +31,6 @@ from unbraid.syntax import (
     Channels,
     Id,
     Joint,
-    Lit,
     Reasoning,
     ResponseTemplate,
     Space,
@@ -215,8 +214,7 @@ class Parser:
         """What a driver has to do for this request."""
         halves = (self._joint, self._reasoning, self._tools)
         ends = dict.fromkeys(one for half in halves if half for one in half.dropped)
-        markers = _markers(self._reasoning, self._tools, self._joint)
-        texts = {text for one in markers for text in one.spellings}
+        texts = {text for one in told_by_id(*halves) for text in one.spellings}
         return Plan(
             thinking=self._thinking_state(),
             constrained=self._constrained,
@@ -361,11 +359,8 @@ class Parser:
             return {}
         if isinstance(self._joint, ResponseTemplate):
             return special_tokens(self._joint, tokenizer)
-        texts = (
-            spelling
-            for one in _markers(self._reasoning, self._tools, self._joint)
-            for spelling in one.spellings
-        )
+        known = told_by_id(self._joint, self._reasoning, self._tools)
+        texts = [text for one in known for text in one.spellings]
         ids = {text: tokenizer.token_id(text) for text in texts}
         return {text: token_id for text, token_id in ids.items() if token_id is not None}
 
@@ -415,36 +410,9 @@ def halves(
     return reasoning, tools, None
 
 
-def _markers(reasoning: Reasoning | None, tools: Tools | None, joint: Joint | None) -> list[Lit]:
-    """Every marker of a pair, turn ends included."""
-    found: list[Lit] = []
-    if isinstance(joint, ResponseTemplate):
-        return joint.markers
-    if joint:
-        found += [*joint.frames, Lit(joint.dropped, special=True)]
-        for half in (one.calls for one in joint.routes if one.calls is not None):
-            found += _markers(None, half, None)
-    if reasoning:
-        found += [
-            reasoning.open,
-            reasoning.close,
-            Lit((*reasoning.ends_at, *reasoning.dropped, *reasoning.ignored)),
-        ]
-    found.append(Lit(stems_of(reasoning, tools), special=True))
-    answer = answer_of(reasoning, tools)
-    if answer:
-        found += [answer.open, answer.close]
-    if tools:
-        found += literals(tools.call.parts)
-        if tools.section:
-            found += [tools.section.open, tools.section.close]
-        found.append(Lit(tools.dropped))
-    return found
-
-
 def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:
     """The markers of a pair that its family's tokenizers always hold as one special token."""
-    found = _markers(*halves(reasoning_parser, tool_parser))
+    found = told_by_id(*halves(reasoning_parser, tool_parser))
     return list(dict.fromkeys(text for one in found if one.special for text in one.spellings))
 
 

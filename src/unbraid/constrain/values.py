@@ -79,11 +79,7 @@ class Values:
 
     def pairs(self, part: Pairs, rest: tuple[Part, ...], tool: Tool, setup: Setup, gap: Space) -> Node:
         """Arguments as tags around keys and raw values."""
-        tools = setup.tools
-        assert tools is not None
-        section = (*tools.section.open.spellings, *tools.section.close.spellings) if tools.section else ()
-        openers = (*(one for one in setup.call_openers if one not in setup.anchored), *section)
-        table = closers(part, rest, openers, setup.dropped)
+        table = closers(part, rest, setup.openers, setup.dropped)
         return self.tagged(part, tuple(sorted(table.follow)), tool, gap)
 
     def tagged(self, part: Pairs, exclude: tuple[str, ...], tool: Tool, gap: Space) -> Node:

@@ -14,12 +14,15 @@ from unbraid.syntax import (
     NO_SPACE,
     Answer,
     Calls,
+    Channels,
     Choice,
     GemmaObject,
+    Joint,
     Lit,
     Pairs,
     Part,
     Reasoning,
+    ResponseTemplate,
     Space,
     Tools,
     TypeTag,
@@ -34,14 +37,15 @@ __all__ = [
     "answer_of",
     "answers_end_thinking",
     "begin_of",
-    "call_closers",
     "call_openers",
     "certain",
     "first_literals",
     "flat",
     "literals",
+    "markers_of",
     "setup",
     "stems_of",
+    "told_by_id",
     "written_parts",
 ]
 
@@ -86,15 +90,48 @@ def literals(parts: tuple[Part, ...]) -> list[Lit]:
     return found
 
 
+def markers_of(half: Reasoning | Tools | Joint) -> list[Lit]:
+    """The markers of a half in the order in which they are declared, turn ends left out."""
+    if isinstance(half, ResponseTemplate):
+        return half.markers
+    if isinstance(half, Channels):
+        return list(half.frames)
+    answer = [half.answer.open, half.answer.close] if half.answer else []
+    if isinstance(half, Reasoning):
+        return [half.open, half.close, *answer]
+    section = [half.section.open, half.section.close] if half.section else []
+    return [*section, *literals(half.call.parts), *answer]
+
+
+def told_by_id(*halves: Reasoning | Tools | Joint | None) -> list[Lit]:
+    """What may be a single token: every marker, turn ends and what stands in bodies among them."""
+    found: list[Lit] = []
+    for half in halves:
+        if half is None:
+            continue
+        found += markers_of(half)
+        if isinstance(half, ResponseTemplate):
+            continue
+        found.append(Lit(half.dropped, special=isinstance(half, Channels)))
+        if isinstance(half, Channels):
+            found += told_by_id(*(one.calls for one in half.routes))
+            continue
+        found.append(Lit(half.stems, special=True))
+        if isinstance(half, Reasoning):
+            found.append(Lit((*half.ends_at, *half.ignored)))
+    return found
+
+
 def call_openers(call: Calls) -> tuple[str, ...]:
     """The texts at which a call may begin; unmarked ones only for an anchored format."""
     return tuple(text for text, marked in first_literals(call.parts) if marked or call.anchor)
 
 
-def call_closers(call: Calls) -> list[Lit]:
-    """The markers that end a call."""
+def _closers(call: Calls) -> tuple[str, ...]:
+    """The last markers of a call, in every spelling."""
     first, *rest = call.parts
-    return _last((first, *rest) if isinstance(first, Choice) else tuple(rest))
+    markers = _last((first, *rest) if isinstance(first, Choice) else tuple(rest))
+    return tuple(spelling for one in markers for spelling in one.spellings)
 
 
 def _last(parts: tuple[Part, ...]) -> list[Lit]:
@@ -316,7 +353,7 @@ def setup(
         behind_text=tools.call.behind if tools else (),
         steps=steps_of(tools.call.parts) if tools else (),
         openers=_openers(tools) if tools else (),
-        closers=_closers(tools) if tools else (),
+        closers=_closers(tools.call) if tools else (),
     )
 
 
@@ -343,13 +380,8 @@ def _openers(tools: Tools) -> tuple[str, ...]:
     return (*(one for one in call_openers(tools.call) if one not in unmarked), *section)
 
 
-def _closers(tools: Tools) -> tuple[str, ...]:
-    """The last markers of a call, in every spelling."""
-    return tuple(spelling for one in call_closers(tools.call) for spelling in one.spellings)
-
-
 def _recovery(tools: Tools) -> tuple[str, ...]:
     """Where reading resumes behind a broken call: its closers, the section's, the next opener."""
     section = tools.section.close.spellings if tools.section else ()
     openers = [one for one in call_openers(tools.call) if one not in _unmarked(tools)]
-    return tuple(dict.fromkeys((*_closers(tools), *section, *openers)))
+    return tuple(dict.fromkeys((*_closers(tools.call), *section, *openers)))

@@ -9,7 +9,7 @@ from unbraid.engines.base import Engine
 from unbraid.errors import TokenizerMismatch, UnbraidError
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.frames import frame_of
-from unbraid.machine.setup import answer_of, call_openers, literals
+from unbraid.machine.setup import call_openers, markers_of
 from unbraid.parser import Parser, halves
 from unbraid.syntax import Channels, Lit, Reasoning, ResponseTemplate
 from unbraid.tokens import Tokenizer
@@ -22,21 +22,7 @@ TURN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<end_of_turn>", 
 
 def markers(reasoning_parser: str | None, tool_parser: str | None) -> list[Lit]:
     """The markers of a pair, in the order in which they are declared."""
-    reasoning, tools, channels = halves(reasoning_parser, tool_parser)
-    found: list[Lit] = []
-    if isinstance(channels, ResponseTemplate):
-        found += channels.markers
-    elif channels is not None:
-        found += channels.frames
-    if reasoning is not None:
-        found += [reasoning.open, reasoning.close]
-    if tools is not None:
-        if tools.section is not None:
-            found += [tools.section.open, tools.section.close]
-        found += literals(tools.call.parts)
-    answer = answer_of(reasoning, tools)
-    if answer is not None:
-        found += [answer.open, answer.close]
+    found = (one for half in halves(reasoning_parser, tool_parser) if half for one in markers_of(half))
     return list(dict.fromkeys(found))
 
 

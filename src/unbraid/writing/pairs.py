@@ -20,11 +20,7 @@ __all__ = ["write_pairs"]
 def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, arguments: str, path: str) -> str:
     """All elements of a call's arguments; ``rest`` are the parts behind them."""
     text = check_object(arguments, path, repeated=False)
-    assert pair.tools is not None
-    section = pair.tools.section
-    openers = tuple(one for one in pair.setup.call_openers if one not in pair.setup.anchored)
-    around = (*section.open.spellings, *section.close.spellings) if section else ()
-    table = closers(part, rest, (*openers, *around), pair.setup.dropped)
+    table = closers(part, rest, pair.setup.openers, pair.setup.dropped)
     typer = pair.typer(name)
     entries = list(members(text))
     if (
