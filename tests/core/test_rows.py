@@ -108,6 +108,30 @@ def test_a_call_that_is_refused_costs_no_other(name: str) -> None:
         assert "unknown_tool" in [one.code for one in message.diagnostics]
 
 
+def without_section() -> list[str]:
+    halves = {name: tool_format(name) for name in TOOLS}
+    tags = {name: half for name, half in halves.items() if isinstance(half, Tools) and half.section}
+    return [name for name, half in tags.items() if half.section and half.section.bare]
+
+
+@pytest.mark.parametrize("name", without_section())
+def test_calls_count_without_their_section(name: str) -> None:
+    half = tool_format(name)
+    assert isinstance(half, Tools)
+    assert half.section
+    calls = [ToolCall("", one, '{"x": 1}') for one in ("fa", "fb")]
+    text = write(None, name, Message(tool_calls=calls), tools=offered("fa", "fb"))
+    parser = Parser(None, name, tools=offered("fa", "fb"), spans=True)
+    for marker in (half.section.open.text, half.section.close.text):
+        text = text.replace(marker, "")
+        message = read_every_way(parser, f"Hi.{text}")
+        assert [(one.name, one.arguments, one.complete) for one in message.tool_calls] == [
+            ("fa", '{"x": 1}', True),
+            ("fb", '{"x": 1}', True),
+        ]
+        assert (message.content or "").strip() == "Hi."
+
+
 @pytest.mark.parametrize("bad", ["5", "('a', 'b')", "f(1, '), x')", "f([1, 2], a={'k': (1,)})"])
 def test_an_item_that_is_no_call_of_python(bad: str) -> None:
     for name, open, between, close in (

@@ -16,7 +16,7 @@ from unbraid.syntax import (
     token,
 )
 
-SECTION = Section(token("<｜tool▁calls▁begin｜>"), token("<｜tool▁calls▁end｜>"))
+SECTION = Section(token("<｜tool▁calls▁begin｜>"), token("<｜tool▁calls▁end｜>"), bare=True)
 BEGIN = token("<｜tool▁call▁begin｜>")
 SEPARATOR = token("<｜tool▁sep｜>")
 END = token("<｜tool▁call▁end｜>")

@@ -9,7 +9,7 @@ REASONING = Reasoning(
     close=lit("</think>"),
     opened_by="either",
     tools_inside="end",
-    ends_at=("<|tool_calls_section_begin|>",),
+    ends_at=("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
     switch=Switch(("thinking", "enable_thinking"), default=True, falsy=False),
     turns=("<|im_assistant|>", "<|im_user|>", "<|im_system|>"),
     dropped=ENDS,
@@ -27,7 +27,11 @@ TOOLS = Tools(
             token("<|tool_call_end|>"),
         )
     ),
-    section=Section(token("<|tool_calls_section_begin|>"), token("<|tool_calls_section_end|>")),
+    section=Section(
+        token("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+        token("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
+        bare=True,
+    ),
     dropped=ENDS,
     models=("Kimi-K2-Instruct", "Kimi-K2-Thinking", "Kimi-K2.5", "Kimi-K2.6"),
 )

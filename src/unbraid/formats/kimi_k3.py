@@ -46,7 +46,7 @@ REASONING = Reasoning(
 CLOSE = lit("<|close|>call<|sep|>")
 
 TOOLS = Tools(
-    section=Section(lit("<|open|>tools<|sep|>"), lit("<|close|>tools<|sep|>")),
+    section=Section(lit("<|open|>tools<|sep|>"), lit("<|close|>tools<|sep|>"), bare=True),
     call=Calls(
         (
             lit('<|open|>call tool="'),

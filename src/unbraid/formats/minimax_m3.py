@@ -33,7 +33,7 @@ TOOLS = Tools(
             lit("]<]minimax[>[</invoke>"),
         )
     ),
-    section=Section(lit("]<]minimax[>[<tool_call>"), lit("]<]minimax[>[</tool_call>"), pad="\n"),
+    section=Section(lit("]<]minimax[>[<tool_call>"), lit("]<]minimax[>[</tool_call>"), pad="\n", bare=True),
     before=any_space(""),
     between=any_space("\n"),
     dropped=("[e~[",),

@@ -38,7 +38,9 @@ TOOLS = Tools(
             lit("<|plamo:end_tool_request:plamo|>"),
         )
     ),
-    section=Section(lit("<|plamo:begin_tool_requests:plamo|>"), lit("<|plamo:end_tool_requests:plamo|>")),
+    section=Section(
+        lit("<|plamo:begin_tool_requests:plamo|>"), lit("<|plamo:end_tool_requests:plamo|>"), bare=True
+    ),
     between=any_space(""),
     dropped=ENDS,
     stems=STEMS,

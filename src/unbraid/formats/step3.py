@@ -24,7 +24,7 @@ TOOLS = Tools(
             lit("<｜tool_call_end｜>"),
         )
     ),
-    section=Section(lit("<｜tool_calls_begin｜>"), lit("<｜tool_calls_end｜>")),
+    section=Section(lit("<｜tool_calls_begin｜>"), lit("<｜tool_calls_end｜>"), bare=True),
     between=any_space("\n"),
     dropped=ENDS,
     models=("Step3",),
