@@ -29,7 +29,7 @@ from unbraid.prompts import prompt_state, prompt_text
 from unbraid.response.load import carried_template
 from unbraid.response.program import program, special_tokens
 from unbraid.syntax import BLANK, WHITE, Channels, Lit, Reasoning, ResponseTemplate
-from unbraid.tokens import Tokenizer
+from unbraid.tokens import Offsets, Tokenizer
 from unbraid.variants import variant_names
 
 __all__ = ["Carry", "End", "Gate"]
@@ -382,23 +382,19 @@ class Gate:
 
     def _text(self, state: Carry, finished: bool) -> tuple[str, list[int], Alignment]:
         """The tail as text, the character at which each of its tokens begins, and its special tokens."""
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(state.tail, finished)
         base = state.length - len(state.tail)
         places = [position - base for position, _, _ in state.starts]
         first, *stops = (*places, len(state.tail))
-        pieces = [decoder.decode(state.tail[:first])]
-        length = len(pieces[0])
+        offsets = Offsets("surrogateescape")
+        offsets.of(state.tail[:first])
         begins: list[int] = []
         alignment = Alignment(self._tokenizer, self._state.markers)
         for (_, _, token_id), start, stop in zip(state.starts, places, stops, strict=True):
-            if self._tokenizer.is_special(token_id):
-                pieces.append(decoder.decode(b"", True))
-                length += len(pieces[-1])
-                alignment.starts[length] = token_id
-            begins.append(length)
-            pieces.append(decoder.decode(state.tail[start:stop]))
-            length += len(pieces[-1])
-        text = "".join(pieces) + decoder.decode(b"", finished)
+            special = self._tokenizer.is_special(token_id)
+            begins.append(offsets.of(state.tail[start:stop], special))
+            if special:
+                alignment.starts[begins[-1]] = token_id
         alignment.covered = len(text)
         return text, begins, alignment
 
@@ -438,18 +434,11 @@ class Gate:
         """The spans of a whole output, and the character at which each token begins."""
         ids = validate.token_ids("ids", ids)
         validate.instance("carry", carry, Carry, "what Gate.begin or find_end gave")
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        pieces: list[str] = []
-        begins: list[int] = []
-        length = 0
-        for token_id in ids:
-            if self._tokenizer.is_special(token_id):
-                pieces.append(decoder.decode(b"", True))
-                length += len(pieces[-1])
-            begins.append(length)
-            pieces.append(decoder.decode(self._tokenizer.token_bytes(token_id)))
-            length += len(pieces[-1])
-        text = "".join(pieces) + decoder.decode(b"", True)
+        pieces = [self._tokenizer.token_bytes(token_id) for token_id in ids]
+        offsets = Offsets()
+        special = map(self._tokenizer.is_special, ids)
+        begins = [offsets.of(piece, one) for piece, one in zip(pieces, special, strict=True)]
+        text = b"".join(pieces).decode("utf-8", "replace")
         message = self._parser(carry).parse(text, token_ids=ids, finish_reason=finish_reason)
         return message.spans or [], begins
 

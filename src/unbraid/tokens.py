@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["HFTokenizer", "TokenTable", "Tokenizer"]
+__all__ = ["HFTokenizer", "Offsets", "TokenTable", "Tokenizer"]
 
 
 @runtime_checkable
@@ -29,6 +30,27 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]:
         """The ids of ``text``, special tokens recognised, none added around it."""
         ...
+
+
+class Offsets:
+    """Where tokens begin in their text, in characters, as they come; ``length`` is that of the text so far.
+
+    A special token begins behind what came of a character in front of it.
+    """
+
+    __slots__ = ("_decoder", "length")
+
+    def __init__(self, errors: str = "replace") -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        self.length = 0
+
+    def of(self, data: bytes, special: bool = False) -> int:
+        """Take the bytes of the next token: where it begins."""
+        if special:
+            self.length += len(self._decoder.decode(b"", True))
+        begin = self.length
+        self.length += len(self._decoder.decode(data))
+        return begin
 
 
 class TokenTable:

@@ -7,12 +7,11 @@ delivers late or early makes no difference.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable
 from operator import index
 
 from unbraid.errors import InvalidRequest
-from unbraid.tokens import Tokenizer
+from unbraid.tokens import Offsets, Tokenizer
 
 __all__ = ["Alignment"]
 
@@ -27,9 +26,9 @@ class Alignment:
 
     __slots__ = (
         "_begun",
-        "_decoder",
         "_first",
         "_known",
+        "_offsets",
         "_queue",
         "_special",
         "_tokenizer",
@@ -42,7 +41,7 @@ class Alignment:
         self._known = markers
         self._special = frozenset(markers.values())
         self._queue: list[int] = []
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._offsets = Offsets()
         self._first: str | None = None
         self._begun = False
         self.covered = 0
@@ -61,17 +60,19 @@ class Alignment:
             self._first = text[0]
 
     def _locate(self) -> None:
+        if not self._queue:
+            return
         for token_id in self._queue:
+            piece = self._tokenizer.token_bytes(token_id)
             if not self._begun:
-                piece = self._tokenizer.token_bytes(token_id)
                 self._begun = bool(piece)
-                self.covered -= piece.startswith(b" ") and self._first != " "
-            if token_id in self._special:
-                self.covered += len(self._decoder.decode(b"", True))
-                self._decoder.reset()
-                self.starts[self.covered] = token_id
-            self.covered += len(self._decoder.decode(self._tokenizer.token_bytes(token_id)))
+                self._offsets.length -= piece.startswith(b" ") and self._first != " "
+            special = token_id in self._special
+            begin = self._offsets.of(piece, special)
+            if special:
+                self.starts[begin] = token_id
         self._queue.clear()
+        self.covered = self._offsets.length
 
     def counts(self, marker: str, position: int, ended: bool) -> bool | None:
         """Whether ``marker`` at ``position`` is the special token; None while its id is still to come."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from bisect import bisect_right
 from collections.abc import Sequence
 
 from unbraid.message import Span
-from unbraid.tokens import Tokenizer
+from unbraid.tokens import Offsets, Tokenizer
 
 __all__ = ["TokenMeter"]
 
@@ -38,11 +37,9 @@ class TokenMeter:
         elif len(token_ids) == 1:
             self._starts.append(self._length)
         else:
-            decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            at = self._length
-            for token_id in token_ids:
-                self._starts.append(at)
-                at += len(decoder.decode(self._tokenizer.token_bytes(token_id)))
+            offsets = Offsets()
+            pieces = map(self._tokenizer.token_bytes, token_ids)
+            self._starts += [self._length + offsets.of(piece) for piece in pieces]
         self._length += len(text)
 
     def reasoning(self, spans: Sequence[Span]) -> int:
