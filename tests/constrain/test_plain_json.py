@@ -14,8 +14,11 @@ from tests.constrain.cases import PAIRS, TOOLS, WEATHER, function
 from tests.constrain.helpers import vocabulary, walk
 from tests.laws.reading import read, read_every_way
 from tests.support.hostile import splits
-from unbraid import InvalidRequest, Parser, Unsupported
+from unbraid import InvalidRequest, Parser, TokenTable, Unsupported
 from unbraid.constrain import constrain
+from unbraid.formats import reasoning_format
+from unbraid.gate import Gate
+from unbraid.syntax import Joint
 
 NAMED = {"type": "function", "function": {"name": "weather"}}
 ALLOWED = {
@@ -174,3 +177,67 @@ def test_a_native_constraint_has_no_schema() -> None:
     assert made is not None
     with pytest.raises(Unsupported, match="reads_as"):
         made.json_schema()
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(
+    ("prompt", "starts", "said"),
+    [
+        ("<think>\n", "answer", "thinking open, not held: enforce it where the answer starts; "),
+        (
+            "<|im_start|>assistant\n",
+            "answer",
+            "thinking optional, not held: enforce it where the answer starts; ",
+        ),
+        ("<think>\n\n</think>\n\n", "output", "thinking closed; "),
+    ],
+)
+def test_the_constraint_says_where_it_starts(choice: str, prompt: str, starts: str, said: str) -> None:
+    made = parser(CHOICES[choice], "qwen3", prompt=prompt).constraint()
+    assert made is not None
+    assert (made.starts, made.handles_thinking) == (starts, False)
+    assert made.enforced.startswith(said)
+    assert "call" in made.enforced.removeprefix(said)
+
+
+@pytest.mark.parametrize(("reasoning", "tool"), PAIRS)
+@pytest.mark.parametrize("thinking", ["open", "output", "optional", "off", "closed"])
+def test_it_starts_at_once_only_where_no_thinking_comes(
+    reasoning: str | None, tool: str, thinking: Any
+) -> None:
+    request: dict[str, Any] = {"tools": TOOLS, "tool_choice": "required", "thinking": thinking}
+    tags = reasoning is not None and not isinstance(reasoning_format(reasoning), Joint)
+    if thinking in ("off", "closed") or tags:
+        made = constrain(reasoning, tool, reads_as="json", **request)
+        assert made is not None
+        assert made.starts == ("output" if thinking in ("off", "closed") else "answer")
+    else:
+        with pytest.raises(Unsupported, match="no thinking is read in front of plain JSON"):
+            constrain(reasoning, tool, reads_as="json", **request)
+
+
+@pytest.mark.parametrize("choice", ["required", "named"])
+@pytest.mark.parametrize("prompt", ["<think>\n", "<|im_start|>assistant\n"])
+def test_a_gate_finds_where_the_answer_starts(choice: str, prompt: str) -> None:
+    """A driver that enforces the schema from the gate's boundary has the calls; nothing is thinking there."""
+    thought = ("" if prompt.startswith("<think>") else "<think>\n") + "Is [] a call?\n</think>\n\n"
+    answer = CALLS if choice == "required" else '{"city": "Oslo"}'
+    reader = parser(CHOICES[choice], "qwen3", prompt=prompt, spans=True)
+    table = TokenTable({n: bytes([n]) for n in range(256)})
+    gate = Gate("qwen3", "hermes", tokenizer=table, constrained=True)
+    end, _ = gate.find_end(list((thought + answer).encode()), gate.begin(prompt))
+    assert end is not None
+    assert (thought + answer)[end.token :].lstrip() == answer
+    message = read_every_way(reader, thought + answer)
+    assert (message.reasoning, message.content) == ("Is [] a call?", None)
+    assert [call.complete for call in message.tool_calls] == (
+        [True, True] if choice == "required" else [True]
+    )
+
+
+@pytest.mark.parametrize("choice", ["required", "named"])
+def test_without_it_an_open_thought_takes_the_json(choice: str) -> None:
+    """Why the constraint says so: what begins an output whose thinking is open is thinking."""
+    answer = CALLS if choice == "required" else '{"city": "Oslo"}'
+    message = read_every_way(parser(CHOICES[choice], "qwen3", prompt="<think>\n", spans=True), answer)
+    assert (message.reasoning, message.tool_calls) == (answer, [])

@@ -26,24 +26,29 @@ from unbraid.constrain.response import build_response
 from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
 from unbraid.errors import InvalidRequest, Unsupported
-from unbraid.parser import halves
+from unbraid.parser import halves, with_family
 from unbraid.request import picked
 from unbraid.response.program import special_tokens
-from unbraid.syntax import Channels, Joint, Tools
+from unbraid.syntax import Channels, Joint, Reasoning, Tools
 from unbraid.tokens import Tokenizer
 
 __all__ = ["Constraint", "constrain"]
 
+_Halves = tuple[Reasoning | None, Tools | None, Joint | None]
+_NONE = ("off", "closed")
+
 
 @dataclass(frozen=True)
 class Constraint:
-    """A grammar of the whole output, to be enforced from the first token.
+    """A grammar of the whole output, to be enforced from the first token unless ``starts`` says otherwise.
 
     ``handles_thinking``: thinking is part of it, so no gate is needed. ``markers``:
     ``tokens`` if markers that are one special token are named by id, which the parser
     must be told (``markers=``); ``reads_as``: the output is in the format's own
-    notation (``native``), or plain JSON (``json``), which the parser must be told as well:
-    then it does not handle thinking, and is to be enforced from where that ends.
+    notation (``native``), or plain JSON (``json``), which the parser must be told as well and
+    which holds no thinking. ``starts``: whether it is to be enforced from the first token of the
+    ``output``, or of the ``answer`` only, behind thinking, which ``Gate`` finds: plain JSON in front
+    of which thinking may come, and which would be thinking itself if it began the output.
     ``enforced`` says in words what it holds.
     """
 
@@ -52,6 +57,7 @@ class Constraint:
     enforced: str
     handles_thinking: bool = True
     reads_as: Literal["native", "json"] = "native"
+    starts: Literal["output", "answer"] = "output"
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def lark(self) -> str:
@@ -65,7 +71,7 @@ class Constraint:
             return to_structural_tag(self.grammar)
 
     def json_schema(self) -> dict[str, Any]:
-        """The JSON schema of the output, for back ends that know nothing else.
+        """The JSON schema of the output, or of the answer behind thinking: see ``starts``.
 
         Raises Unsupported unless the constraint was made with ``reads_as="json"``.
         """
@@ -91,9 +97,10 @@ class Constraint:
 
 
 def constrain(
-    reasoning_parser: str | None,
-    tool_parser: str | None,
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
     *,
+    format: str | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     tool_choice: Any = "auto",
     parallel_tool_calls: bool | None = True,
@@ -112,7 +119,7 @@ def constrain(
     """The grammar of one request's output, or None when nothing has to be enforced.
 
     Args:
-        reasoning_parser, tool_parser: names as for vLLM's flags, or None.
+        reasoning_parser, tool_parser, format: names as for ``Parser``.
         tools, tool_choice, parallel_tool_calls: as in the request; ``allowed_tools`` is read in both
             of OpenAI's shapes. Nothing is changed.
         thinking: how the output begins: ``open`` (the prompt opened thinking), ``output`` (the model
@@ -132,6 +139,41 @@ def constrain(
         InvalidRequest: a wrong option, tool or choice; Unsupported: what this format can't hold;
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
     """
+    _check_options(thinking, strict_level, reads_as, markers, max_calls, max_white, max_string)
+    reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
+    pair = halves(reasoning_parser, tool_parser, response_template)
+    wanted = demand(
+        tools,
+        tool_choice,
+        parallel=parallel_tool_calls,
+        level=strict_level,
+        schema=response_schema,
+        max_calls=_most(pair[1] or pair[2], max_calls),
+    )
+    if reads_as == "json":
+        return _plain(pair, wanted, thinking, picked(tool_choice).named, max_string)
+    if wanted is None:
+        return None
+    if wanted.mode != "none" and tool_parser is None:
+        raise InvalidRequest("calls can only be enforced with a tool parser", param="tool_parser")
+    if markers == "tokens" and tokenizer is None:
+        raise InvalidRequest("markers by token id need tokenizer=", param="markers")
+    by_id = tokenizer if markers != "text" else None
+    limits = Limits(max_calls, max_white, max_string)
+    grammar, found = _grammar(pair, wanted, thinking, limits, by_id, label=label)
+    return Constraint(grammar, "tokens" if found else "text", _describe(wanted, f"thinking {thinking}"))
+
+
+def _check_options(
+    thinking: object,
+    strict_level: object,
+    reads_as: object,
+    markers: object,
+    max_calls: object,
+    max_white: object,
+    max_string: object,
+) -> None:
+    """Refuse an option of a wrong type, or a word that is none."""
     validate.one_of("thinking", thinking, ("open", "output", "optional", "off", "closed"))
     validate.one_of("strict_level", strict_level, ("auto", "function", "parameter"))
     validate.one_of("reads_as", reads_as, ("native", "json"))
@@ -140,54 +182,66 @@ def constrain(
     validate.count("max_calls", max_calls, least=1)
     validate.count("max_white", max_white)
     validate.count("max_string", max_string, least=1, optional=True)
-    reasoning, tools_half, joint = halves(reasoning_parser, tool_parser, response_template)
-    wanted = demand(
-        tools,
-        tool_choice,
-        parallel=parallel_tool_calls,
-        level=strict_level,
-        schema=response_schema,
-        max_calls=_most(tools_half or joint, max_calls),
-    )
-    if reads_as == "json":
-        return _plain(wanted, picked(tool_choice).named, max_string)
-    if wanted is None:
-        return None
-    if wanted.mode != "none" and tool_parser is None:
-        raise InvalidRequest("calls can only be enforced with a tool parser", param="tool_parser")
-    limits = Limits(max_calls, max_white, max_string)
-    use_ids = tokenizer is not None and markers != "text"
+
+
+def _grammar(
+    pair: _Halves,
+    wanted: Demand,
+    thinking: Thinking,
+    limits: Limits,
+    tokenizer: Tokenizer | None,
+    *,
+    label: bool,
+) -> tuple[Grammar, bool]:
+    """The grammar in the pair's own notation, and whether a marker in it is named by id."""
+    reasoning, tools, joint = pair
     ids: dict[str, int | None] = {}
-    if use_ids:
-        assert tokenizer is not None
+    maker = marker_maker(None)
+    if tokenizer is not None:
         find = tokenizer.token_id
         maker = marker_maker(lambda text: ids.setdefault(text, find(text)))
-    elif markers == "tokens":
-        raise InvalidRequest("markers by token id need tokenizer=", param="markers")
-    else:
-        maker = marker_maker(None)
-    if isinstance(joint, Channels):
-        with _nested():
-            grammar = build_channels(joint, wanted, thinking, limits, maker)
-    elif joint is not None:
-        specials = tuple(special_tokens(joint, tokenizer)) if tokenizer is not None and use_ids else ()
-        with _nested():
-            grammar = build_response(joint, wanted, thinking, limits, maker, specials)
-    else:
-        if reasoning is None and thinking not in ("off", "closed"):
-            raise InvalidRequest(f"thinking={thinking!r} needs a reasoning parser", param="thinking")
-        with _nested():
-            grammar = build(reasoning, tools_half, wanted, thinking, limits, maker, label=label)
-    by_id = any(token_id is not None for token_id in ids.values())
-    return Constraint(grammar, "tokens" if by_id else "text", _describe(wanted, thinking))
-
-
-def _plain(wanted: Demand | None, one: bool, max_string: int | None) -> Constraint:
     with _nested():
-        schema = plain_schema(wanted or Demand("none"), named=one, max_string=max_string)
+        if isinstance(joint, Channels):
+            grammar = build_channels(joint, wanted, thinking, limits, maker)
+        elif joint is not None:
+            specials = tuple(special_tokens(joint, tokenizer)) if tokenizer is not None else ()
+            grammar = build_response(joint, wanted, thinking, limits, maker, specials)
+        elif reasoning is None and thinking not in _NONE:
+            raise InvalidRequest(f"thinking={thinking!r} needs a reasoning parser", param="thinking")
+        else:
+            grammar = build(reasoning, tools, wanted, thinking, limits, maker, label=label)
+    return grammar, any(token_id is not None for token_id in ids.values())
+
+
+def _plain(
+    pair: _Halves, wanted: Demand | None, thinking: Thinking, one: bool, max_string: int | None
+) -> Constraint:
+    """The calls as plain JSON; thinking, if any comes, stands in front and is not held."""
+    reasoning, _, _ = pair
+    thinks = thinking not in _NONE
+    if thinks and reasoning is None:
+        raise Unsupported(
+            f"no thinking is read in front of plain JSON here: thinking must be off, not {thinking}",
+            param="thinking",
+        )
+    wanted = wanted or Demand("none")
+    with _nested():
+        schema = plain_schema(wanted, named=one, max_string=max_string)
         grammar = Grammar(json_node(schema), {})
-    described = _describe(wanted or Demand("none"), "not held")
-    return Constraint(grammar, "text", described, handles_thinking=False, reads_as="json", schema=schema)
+    said = (
+        f"thinking {thinking}, not held: enforce it where the answer starts"
+        if thinks
+        else f"thinking {thinking}"
+    )
+    return Constraint(
+        grammar,
+        "text",
+        _describe(wanted, said),
+        handles_thinking=False,
+        reads_as="json",
+        starts="answer" if thinks else "output",
+        schema=schema,
+    )
 
 
 @contextmanager
@@ -212,7 +266,7 @@ def _describe(wanted: Demand, thinking: str) -> str:
         "auto": f"up to {wanted.most} whole calls of {names}, or none",
         "required": f"1 to {wanted.most} calls of {names}" if wanted.most > 1 else f"one call of {names}",
     }[wanted.mode]
-    parts = [f"thinking {thinking}", calls]
+    parts = [thinking, calls]
     if wanted.schema is not None:
         parts.append("an answer by the response schema")
     return "; ".join(parts)
