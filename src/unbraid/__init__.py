@@ -1,4 +1,10 @@
-"""unbraid: what a language model writes, separated into reasoning, content and tool_calls."""
+"""unbraid: what a language model writes, separated into reasoning, content and tool_calls.
+
+``Parser`` reads, ``write`` writes, ``Parser.constraint`` and ``Gate`` are for engines. Beside them
+``unbraid.constrain.constrain``, ``unbraid.expressible.expressible``, ``unbraid.explain`` (``explain``,
+``describe``), ``unbraid.check`` and ``unbraid.formats.register``. All of them name a pair alike:
+``reasoning_parser``, ``tool_parser``, or a model family as ``format``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from unbraid.constrain import Constraint
     from unbraid.errors import (
         BrokenFormat,
         EngineError,
@@ -25,19 +32,23 @@ if TYPE_CHECKING:
         ToolCallEnd,
         ToolCallStart,
     )
+    from unbraid.gate import Gate
     from unbraid.message import Diagnostic, Message, Span, ToolCall
     from unbraid.parser import Parser, Plan
     from unbraid.stream import Stream
     from unbraid.tokens import HFTokenizer, Tokenizer, TokenTable
+    from unbraid.writer import write
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BrokenFormat",
+    "Constraint",
     "ContentDelta",
     "Diagnostic",
     "EngineError",
     "Event",
+    "Gate",
     "HFTokenizer",
     "IncompatiblePair",
     "Inexpressible",
@@ -58,9 +69,11 @@ __all__ = [
     "UnbraidError",
     "UnknownParser",
     "Unsupported",
+    "write",
 ]
 
 _HOMES = {
+    "constrain": ("Constraint",),
     "errors": (
         "BrokenFormat",
         "EngineError",
@@ -80,10 +93,12 @@ _HOMES = {
         "ToolCallEnd",
         "ToolCallStart",
     ),
+    "gate": ("Gate",),
     "message": ("Diagnostic", "Message", "Span", "ToolCall"),
     "parser": ("Parser", "Plan"),
     "stream": ("Stream",),
     "tokens": ("HFTokenizer", "TokenTable", "Tokenizer"),
+    "writer": ("write",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -12,7 +12,7 @@ from unbraid import validate
 from unbraid.errors import BrokenFormat
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 from unbraid.machine.setup import literals, markers_of, written_parts
-from unbraid.parser import halves
+from unbraid.parser import halves, with_family
 from unbraid.prompts import prompt_state
 from unbraid.syntax import Channels, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
 from unbraid.tokens import Tokenizer
@@ -43,12 +43,16 @@ class Finding:
 
 
 def check_tokenizer(
-    reasoning_parser: str | None, tool_parser: str | None, tokenizer: Tokenizer
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    tokenizer: Tokenizer | None = None,
+    *,
+    format: str | None = None,
 ) -> list[Finding]:
     """Whether a tokenizer holds the markers of a pair as the formats declare them.
 
     Args:
-        reasoning_parser, tool_parser: names as for ``Parser``.
+        reasoning_parser, tool_parser, format: names as for ``Parser``.
         tokenizer: the model's.
 
     Raises:
@@ -56,6 +60,8 @@ def check_tokenizer(
         InvalidRequest: for an argument of a wrong type.
     """
     validate.tokenizer(tokenizer)
+    assert tokenizer is not None
+    reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
     found: list[Finding] = []
     reasoning_parser, tool_parser = variant_names(reasoning_parser, tool_parser, tokenizer=tokenizer)
     for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
@@ -118,12 +124,16 @@ def _all_there(markers: list[Lit], held: Callable[[str], bool]) -> bool:
 
 
 def check_template(
-    reasoning_parser: str | None, tool_parser: str | None, template_source: str
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    template_source: str | None = None,
+    *,
+    format: str | None = None,
 ) -> list[Finding]:
     """Whether a chat template writes what a pair reads; the source is scanned, not rendered.
 
     Args:
-        reasoning_parser, tool_parser: names as for ``Parser``.
+        reasoning_parser, tool_parser, format: names as for ``Parser``.
         template_source: the template's Jinja source.
 
     Raises:
@@ -131,6 +141,8 @@ def check_template(
         InvalidRequest: for an argument of a wrong type.
     """
     validate.text("template_source", template_source)
+    assert template_source is not None
+    reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
     reasoning, tools, channels = halves(reasoning_parser, tool_parser)
     source = template_source.replace("\\n", "\n")
     found = _opening(reasoning, channels, source)
@@ -174,11 +186,13 @@ def _more_exact(half: Tools, asked: list[Lit], source: str) -> list[Finding]:
     return [Finding("warning", "other_family", "", message, "try one of these names")]
 
 
-def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
+def check_prompt(
+    reasoning_parser: str | None = None, prompt: str | None = None, *, format: str | None = None
+) -> list[Finding]:
     """What a rendered prompt says about thinking.
 
     Args:
-        reasoning_parser: a name as for ``Parser``.
+        reasoning_parser, format: names as for ``Parser``.
         prompt: the prompt as the model gets it, generation prompt included.
 
     Raises:
@@ -186,6 +200,8 @@ def check_prompt(reasoning_parser: str | None, prompt: str) -> list[Finding]:
         InvalidRequest: for an argument of a wrong type.
     """
     validate.text("prompt", prompt)
+    assert prompt is not None
+    reasoning_parser, _, _ = with_family(format, reasoning_parser, None)
     reasoning_parser, _ = variant_names(reasoning_parser, None, prompt=prompt)
     reasoning, _, channels = halves(reasoning_parser, None)
     if channels is not None:

@@ -14,12 +14,15 @@ __all__ = ["expressible"]
 
 
 def expressible(
-    reasoning_parser: str | None,
-    tool_parser: str | None,
-    message: Message,
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    message: Message | None = None,
     *,
+    format: str | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     thinking: str | PromptState = "absent",
+    history_calls: int = 0,
+    end: bool = False,
     response_template: object = None,
 ) -> str | None:
     """None if the format can carry ``message``, else the reason why not.
@@ -28,8 +31,8 @@ def expressible(
     carry; the writer refuses with the same reason.
 
     Args:
-        reasoning_parser, tool_parser, message, tools, thinking, response_template: as for
-            ``unbraid.writer.write``.
+        reasoning_parser, tool_parser, message, format, tools, thinking, history_calls, end,
+            response_template: as for ``write``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``.
@@ -39,8 +42,11 @@ def expressible(
             reasoning_parser,
             tool_parser,
             message,
+            format=format,
             tools=tools,
             thinking=thinking,
+            history_calls=history_calls,
+            end=end,
             response_template=response_template,
         )
     except Inexpressible as refused:

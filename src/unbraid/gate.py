@@ -74,11 +74,10 @@ class Gate:
     """Answers for a pair of parsers over one tokenizer.
 
     Args:
-        reasoning_parser, tool_parser: names as for ``Parser``.
+        reasoning_parser, tool_parser, format: names as for ``Parser``.
         tokenizer: the model's.
         constrained: whether a grammar enforces calls; then a call's opener ends
             thinking in every family.
-        format: a model family, as for ``Parser``.
         response_template: as for ``Parser``.
 
     Where requests choose among variants of a half, each has a gate of its own, by the name that
@@ -91,12 +90,12 @@ class Gate:
 
     def __init__(
         self,
-        reasoning_parser: str | None,
+        reasoning_parser: str | None = None,
         tool_parser: str | None = None,
         *,
+        format: str | None = None,
         tokenizer: Tokenizer,
         constrained: bool = False,
-        format: str | None = None,
         response_template: object = None,
     ) -> None:
         validate.tokenizer(tokenizer)

@@ -8,6 +8,7 @@ from typing import Any
 from unbraid import validate
 from unbraid.inline import separated
 from unbraid.message import Message, ToolCall
+from unbraid.parser import with_family
 from unbraid.prompts import PromptState
 from unbraid.syntax import NO_SPACE, Answer, Channels, Reasoning
 from unbraid.writing.calls import write_calls
@@ -20,10 +21,11 @@ __all__ = ["write"]
 
 
 def write(
-    reasoning_parser: str | None,
-    tool_parser: str | None,
-    message: Message,
+    reasoning_parser: str | None = None,
+    tool_parser: str | None = None,
+    message: Message | None = None,
     *,
+    format: str | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     thinking: str | PromptState = "absent",
     history_calls: int = 0,
@@ -33,7 +35,7 @@ def write(
     """The text of ``message`` in the format's canonical spelling.
 
     Args:
-        reasoning_parser, tool_parser: names as for ``Parser``.
+        reasoning_parser, tool_parser, format: names as for ``Parser``.
         message: what is to be written; its ids are kept where the format writes ids of their shape.
         tools: tools in OpenAI's shape, None when unknown; their schemas decide what raw values mean.
         thinking: what the prompt wrote: ``open`` (the opener and its framing), ``closed``, ``absent``,
@@ -47,9 +49,10 @@ def write(
         UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``Parser``; the last also for
             a message that holds a value of a wrong type.
     """
-    _check(message)
+    message = _checked(message)
     validate.count("history_calls", history_calls)
     validate.flag("end", end)
+    reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
     pair = make_pair(reasoning_parser, tool_parser, tools, response_template)
     state = start_state(thinking, pair.reasoning)
     if isinstance(pair.joint, Channels):
@@ -64,8 +67,8 @@ def write(
     return _write_tags(pair, message, state, history_calls, end)
 
 
-def _check(message: object) -> None:
-    """Refuse what is no message, or a part of a wrong type by its path."""
+def _checked(message: object) -> Message:
+    """The message; refuses what is none, or a part of a wrong type by its path."""
     validate.instance("message", message, Message, "a Message")
     assert isinstance(message, Message)
     validate.text("message.reasoning", message.reasoning, optional=True)
@@ -77,6 +80,7 @@ def _check(message: object) -> None:
         for name in ("id", "name", "arguments"):
             validate.text(f"{path}.{name}", getattr(call, name))
         validate.flag(f"{path}.complete", call.complete)
+    return message
 
 
 def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls: int, end: bool) -> str:

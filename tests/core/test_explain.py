@@ -170,7 +170,7 @@ def test_openers_that_end_thinking_can_t_be_written_in_it(name: str) -> None:
 def test_a_pair_is_named_as_a_parser_takes_it() -> None:
     pair = describe(reasoning_parser="qwen3", tool_parser="qwen3_coder")
     assert (pair["name"], pair["reasoning"]["names"], pair["tools"]["names"]) == (
-        "qwen3 + qwen3_coder",
+        "reasoning qwen3, tools qwen3_coder",
         ["qwen3"],
         describe("qwen3_coder")["tools"]["names"],
     )

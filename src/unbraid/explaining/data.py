@@ -78,7 +78,8 @@ def subject_of(
     reasoning_name, tool_name, switch = with_family(format, reasoning_parser, tool_parser)
     reasoning, tools, joint = halves(reasoning_name, tool_name)
     both = _both(reasoning or joint, tools or joint)
-    title = " + ".join(dict.fromkeys(one for one in (format, reasoning_parser, tool_parser) if one))
+    said = (("", format), ("reasoning ", reasoning_parser), ("tools ", tool_parser))
+    title = ", ".join(f"{kind}{name}" for kind, name in said if name is not None)
     return Subject(title, *both, (reasoning_name, tool_name), switch)
 
 
