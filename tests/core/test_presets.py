@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import subprocess
@@ -22,7 +23,8 @@ from unbraid.formats import (
     tool_names,
 )
 from unbraid.gate import Gate
-from unbraid.parser import halves
+from unbraid.parser import halves, with_family
+from unbraid.server.options import add_flags, options_from
 from unbraid.syntax import Preset
 from unbraid.tokens import TokenTable
 
@@ -195,6 +197,57 @@ def test_formats_lists_families_and_aliases() -> None:
 
 def test_explain_takes_a_family() -> None:
     assert run("explain", "deepseek-v3.1").startswith("# deepseek-v3.1\n")
+
+
+NAMED = [
+    ["--format", "qwen3"],
+    ["--reasoning-parser", "qwen3", "--tool-parser", "hermes"],
+    ["--reasoning-parser", "qwen3", "--tool-call-parser", "hermes"],
+    ["--format", "qwen3-coder", "--reasoning-parser", "qwen3", "--tool-parser", "hermes"],
+]
+
+
+@pytest.mark.parametrize("names", NAMED, ids=" ".join)
+def test_every_command_names_a_pair_alike(names: list[str], tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]', encoding="utf-8")
+    asked = ["--tools", str(tools), "--thinking", "open"]
+    grammar = run("grammar", *names, *asked)
+    assert grammar == run("grammar", "hermes", "--reasoning-parser", "qwen3", *asked)
+    assert json.loads(run("parse", *names, given="r</think>a"))["reasoning"] == "r"
+    page = run("explain", *names).partition("\n")[2]
+    assert page == explain(reasoning_parser="qwen3", tool_parser="hermes").partition("\n")[2] + "\n"
+    flags = argparse.ArgumentParser()
+    add_flags(flags)
+    options = options_from(flags.parse_args(names))
+    pair = with_family(options.format, options.reasoning_parser, options.tool_call_parser)
+    assert pair[:2] == ("qwen3", "hermes")
+
+
+def test_the_tool_parser_is_named_once(tmp_path: Path) -> None:
+    wrong = ["grammar", "hermes", "--tool-parser", "hermes", "--tools", "-"]
+    done = subprocess.run([sys.executable, "-m", "unbraid", *wrong], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "NAME and --tool-parser both name the tool parser" in done.stderr
+
+
+def test_a_case_names_a_family() -> None:
+    case = {"format": "qwen3", "text": "a</think>b"}
+    result = json.loads(run("parse", "--jsonl", given=json.dumps(case)))
+    assert (result["reasoning"], result["content"], result["stream_equal"]) == ("a", "b", True)
+    tokens = [[1, "a", False], [2, "</think>", True], [3, "b", False]]
+    result = json.loads(run("parse", "--jsonl", given=json.dumps({"format": "qwen3", "tokens": tokens})))
+    assert (result["reasoning"], result["content"], result["stream_equal"]) == ("a", "b", True)
+
+
+def test_plain_json_behind_thinking_is_said(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]', encoding="utf-8")
+    command = [sys.executable, "-m", "unbraid", "grammar", "--format", "qwen3", "--tools", str(tools)]
+    for thinking, said in (("open", "enforce it behind thinking only: it holds none\n"), ("closed", "")):
+        plain = [*command, "--dialect", "json_schema", "--thinking", thinking]
+        done = subprocess.run(plain, capture_output=True, text=True, check=True)
+        assert (json.loads(done.stdout)["type"], done.stderr) == ("array", said)
 
 
 @pytest.mark.parametrize(

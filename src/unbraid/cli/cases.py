@@ -21,7 +21,7 @@ from unbraid.events import (
     ToolCallStart,
 )
 from unbraid.message import Message
-from unbraid.parser import Parser, declared_markers
+from unbraid.parser import Parser, declared_markers, with_family
 from unbraid.tokens import Tokenizer, TokenTable
 
 __all__ = ["fold", "parser_of", "result_of", "splits_of", "text_splits", "token_splits", "tokens_of"]
@@ -82,6 +82,7 @@ def parser_of(case: Mapping[str, Any], **more: Any) -> Parser:
     return Parser(
         case.get("reasoning_parser"),
         case.get("tool_parser"),
+        format=case.get("format"),
         tokenizer=tokenizer,
         spans=True,
         **{**options, **more},
@@ -137,11 +138,9 @@ def _tokenizer(case: Mapping[str, Any], tokens: Sequence[Any]) -> Tokenizer:
     pieces: dict[int, bytes | str] = {token[0]: token[1] for token in tokens}
     special = {token[0] for token in tokens if token[2]}
     present = {token[1] for token in tokens if token[2]}
-    absent = [
-        marker
-        for marker in declared_markers(case.get("reasoning_parser"), case.get("tool_parser"))
-        if marker not in present
-    ]
+    names = (case.get("format"), case.get("reasoning_parser"), case.get("tool_parser"))
+    reasoning, tools, _ = with_family(*names)
+    absent = [marker for marker in declared_markers(reasoning, tools) if marker not in present]
     lowest = min((0, *pieces))
     for n, marker in enumerate(absent, 1):
         pieces[lowest - n] = marker

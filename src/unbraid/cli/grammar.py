@@ -1,4 +1,4 @@
-"""``unbraid grammar NAME``: the grammar that makes a model call a tool."""
+"""``unbraid grammar``: the grammar that makes a model call a tool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
 from unbraid.constrain import Constraint, constrain
 from unbraid.errors import InvalidRequest
 
@@ -34,8 +35,8 @@ def add_parser(commands: Any) -> None:
         description="Print what constrains a generation: thinking and calls in one grammar, enforced from "
         "the first token.",
     )
-    parser.add_argument("name", help="the tool parser's name")
-    parser.add_argument("--reasoning-parser", metavar="NAME")
+    parser.add_argument("name", nargs="?", help="the tool parser's name, as --tool-parser")
+    add_pair_flags(parser)
     parser.add_argument("--tools", metavar="FILE", required=True, help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="required", help="auto, required (default) or a name"
@@ -58,14 +59,15 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    choice: Any = args.tool_choice
-    if choice not in ("none", "auto", "required"):
-        choice = {"type": "function", "function": {"name": choice}}
+    pair = pair_of(args)
+    if args.name is not None:
+        if args.tool_parser is not None:
+            raise InvalidRequest("NAME and --tool-parser both name the tool parser", param="name")
+        pair["tool_parser"] = args.name
     constraint = constrain(
-        args.reasoning_parser,
-        args.name,
+        **pair,
         tools=_tools(args.tools),
-        tool_choice=choice,
+        tool_choice=choice_of(args.tool_choice),
         parallel_tool_calls=not args.single,
         thinking=args.thinking,
         strict_level=args.tool_strict_level,
@@ -74,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     if constraint is None:
         print("nothing to enforce: no tool is strict and no call is demanded", file=sys.stderr)
         return 1
+    if constraint.starts == "answer":
+        print("enforce it behind thinking only: it holds none", file=sys.stderr)
     print(DIALECTS[args.dialect](constraint))
     return 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.cli.cases import result_of
+from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
 from unbraid.errors import InvalidRequest, UnbraidError
 from unbraid.parser import Parser
 from unbraid.stream import Stream
@@ -27,11 +28,7 @@ def add_parser(commands: Any) -> None:
         "with --jsonl, one case a line and one result a line.",
     )
     parser.add_argument("file", nargs="?", help="the raw output; standard input if left out")
-    parser.add_argument("--tool-parser", "--tool-call-parser", metavar="NAME")
-    parser.add_argument("--reasoning-parser", metavar="NAME")
-    parser.add_argument(
-        "--format", metavar="FAMILY", help="both by the model's family: see formats --presets"
-    )
+    add_pair_flags(parser)
     parser.add_argument("--tools", metavar="FILE", help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name"
@@ -137,15 +134,10 @@ def _parser(args: argparse.Namespace) -> Parser:
     if args.prompt is not None:
         with _input(args.prompt) as file:
             prompt = file.read()
-    choice: Any = args.tool_choice
-    if choice not in ("none", "auto", "required"):
-        choice = {"type": "function", "function": {"name": choice}}
     return Parser(
-        args.reasoning_parser,
-        args.tool_parser,
-        format=args.format,
+        **pair_of(args),
         tools=_json_file(args.tools),
-        tool_choice=choice,
+        tool_choice=choice_of(args.tool_choice),
         chat_template_kwargs=args.chat_template_kwargs,
         prompt=prompt,
         arguments=args.arguments,

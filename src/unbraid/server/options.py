@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from unbraid.cli.pairs import add_pair_flags
 from unbraid.errors import InvalidRequest
 
 __all__ = ["EMBEDDED_BUDGET", "Options", "add_flags", "options_from"]
@@ -55,13 +56,7 @@ class _Removed(argparse.Action):
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of ``unbraid serve`` that shape requests and answers."""
     formats = parser.add_argument_group("formats")
-    formats.add_argument(
-        "--format", metavar="FAMILY", help="both by the model's family: see unbraid formats --presets"
-    )
-    formats.add_argument(
-        "--reasoning-parser", metavar="NAME", help="the format of the model's thinking; none for none"
-    )
-    formats.add_argument("--tool-call-parser", metavar="NAME", help="the format of the model's tool calls")
+    add_pair_flags(formats)
     formats.add_argument(
         "--enable-auto-tool-choice",
         action="store_true",
@@ -138,7 +133,7 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
     return Options(
         format=args.format,
         reasoning_parser=args.reasoning_parser,
-        tool_call_parser=args.tool_call_parser,
+        tool_call_parser=args.tool_parser,
         enable_auto_tool_choice=args.enable_auto_tool_choice,
         chat_template=_template(args.chat_template),
         default_chat_template_kwargs=_object(
