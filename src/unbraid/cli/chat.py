@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from unbraid.cli.files import json_of
 from unbraid.cli.serve import add_engine_flags, prepared, require_extra
 from unbraid.errors import InvalidRequest, UnbraidError
 
@@ -146,13 +145,10 @@ def _results(answer: Answer) -> Iterator[dict[str, Any]]:
         yield {"role": "tool", "tool_call_id": call["id"], "content": result}
 
 
-def _tools(path: str) -> list[Any]:
-    try:
-        tools = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidRequest(f"--tools {path} can't be read: {error}") from error
+def _tools(name: str) -> list[Any]:
+    tools = json_of(name, "tools")
     if not isinstance(tools, list):
-        raise InvalidRequest(f"--tools {path} must hold a list of tools")
+        raise InvalidRequest(f"--tools {name} must hold a list of tools", param="tools")
     return tools
 
 

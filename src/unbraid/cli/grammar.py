@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from unbraid.cli.files import json_of
 from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
 from unbraid.constrain import Constraint, constrain
 from unbraid.errors import InvalidRequest
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         pair["tool_parser"] = args.name
     constraint = constrain(
         **pair,
-        tools=_tools(args.tools),
+        tools=json_of(args.tools, "tools"),
         tool_choice=choice_of(args.tool_choice),
         parallel_tool_calls=not args.single,
         thinking=args.thinking,
@@ -80,12 +80,3 @@ def run(args: argparse.Namespace) -> int:
         print("enforce it behind thinking only: it holds none", file=sys.stderr)
     print(DIALECTS[args.dialect](constraint))
     return 0
-
-
-def _tools(name: str) -> Any:
-    try:
-        return json.loads(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidRequest(f"{name} can't be read: {error.strerror}", param="tools") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{name} is no JSON: {error}", param="tools") from error

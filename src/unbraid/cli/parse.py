@@ -7,10 +7,10 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from unbraid.cli.cases import result_of
+from unbraid.cli.files import json_of, opened
 from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
 from unbraid.errors import InvalidRequest, UnbraidError
 from unbraid.parser import Parser
@@ -51,13 +51,13 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if args.jsonl:
-        with _input(args.file) as lines:
+        with opened(args.file) as lines:
             for n, line in enumerate(lines):
                 case = line.removeprefix("\ufeff") if n == 0 else line
                 if case.strip():
                     print(_result(case), flush=True)
         return 0
-    with _input(args.file) as source:
+    with opened(args.file) as source:
         text = source.read()
     parser = _parser(args)
     stream = parser.stream()
@@ -96,47 +96,14 @@ def _error(code: str, message: str) -> str:
     return json.dumps({"error": {"code": code, "message": message}})
 
 
-def _input(name: str | None) -> Any:
-    if name is None or name == "-":
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="")  # type: ignore[union-attr]
-        return _Borrowed(sys.stdin)
-    try:
-        return Path(name).open(encoding="utf-8", errors="surrogateescape", newline="")
-    except OSError as error:
-        raise InvalidRequest(f"{name} can't be read: {error.strerror}", param="file") from error
-
-
-class _Borrowed:
-    """Standard input as a context that leaves it open."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def __enter__(self) -> Any:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def _json_file(name: str | None) -> Any:
-    if name is None:
-        return None
-    with _input(name) as file:
-        try:
-            return json.load(file)
-        except (ValueError, RecursionError) as error:
-            raise InvalidRequest(f"{name} is no JSON: {error}", param="tools") from error
-
-
 def _parser(args: argparse.Namespace) -> Parser:
     prompt = None
     if args.prompt is not None:
-        with _input(args.prompt) as file:
+        with opened(args.prompt, "prompt") as file:
             prompt = file.read()
     return Parser(
         **pair_of(args),
-        tools=_json_file(args.tools),
+        tools=None if args.tools is None else json_of(args.tools, "tools"),
         tool_choice=choice_of(args.tool_choice),
         chat_template_kwargs=args.chat_template_kwargs,
         prompt=prompt,
