@@ -22,7 +22,8 @@ class Closers:
     """The texts that may end a value, and what must follow each for it to count.
 
     ``consumed`` are the value's own closers (``own`` the written one), the others end it without being
-    read. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
+    read. ``behind_key`` are the markers between a key and its value, and whether white space may
+    stand in front of each. ``after`` is what may stand behind the last pair. ``lane`` lets text of a
     value through. ``pair`` matches a usual pair up to its closer, its groups being
     white space, the opener, the key, the parts between, the pad and the value.
     """
@@ -32,7 +33,7 @@ class Closers:
     follow: dict[str, tuple[str, ...]]
     key_openers: frozenset[str]
     key: re.Pattern[str]
-    behind_key: tuple[str, ...]
+    behind_key: tuple[tuple[bool, tuple[str, ...]], ...]
     consumed: frozenset[str]
     own: str
     after: tuple[str, ...]
@@ -79,12 +80,19 @@ class Closers:
         """Whether a key and what follows keys stands at ``text[at]``; None while that is open."""
         found = self.key.match(text, at)
         at = found.end() if found else at
-        if text.startswith(self.behind_key, at):
-            return found is not None
-        rest = text[at : at + MAX_NAME]
-        if any(len(rest) < len(one) and one.startswith(rest) for one in self.behind_key):
-            return True if ended else None
-        return False
+        for blank, spellings in self.behind_key:
+            end = at + MAX_WHITE
+            while blank and at < min(len(text), end) and text[at] in WHITE:
+                at += 1
+            marker = max((one for one in spellings if text.startswith(one, at)), key=len, default=None)
+            if marker is None:
+                rest = text[at : at + MAX_NAME]
+                cut = any(len(rest) < len(one) and one.startswith(rest) for one in spellings)
+                return (True if ended else None) if cut else False
+            if found is None:
+                return False
+            at += len(marker)
+        return True
 
     def end_of(self, value_and_rest: str) -> int | None:
         """Where a value that begins at the start of a complete text would be found to end."""
@@ -117,6 +125,19 @@ def _between(piece: Lit | Ws | TypeTag) -> str:
         tag = f"(?:{_any(piece.open)}){TYPE_CHARS}{{1,{MAX_NAME}}}(?:{_any(piece.close)})"
         return tag if piece.absent is None else f"(?:{tag})?"
     return f"[{WHITE}]*"
+
+
+def _behind_key(part: Pairs) -> tuple[tuple[bool, tuple[str, ...]], ...]:
+    """The markers behind a key, up to where a type may stand."""
+    found: list[tuple[bool, tuple[str, ...]]] = []
+    blank = False
+    for piece in part.middle:
+        if isinstance(piece, TypeTag):
+            break
+        if isinstance(piece, Lit):
+            found.append((blank, piece.spellings))
+        blank = isinstance(piece, Ws)
+    return tuple(found)
 
 
 def _any(one: Lit) -> str:
@@ -169,7 +190,7 @@ def closers(
         follow=follow,
         key_openers=frozenset(key_openers),
         key=re.compile(f"{part.key_chars}{{1,{MAX_NAME}}}"),
-        behind_key=next((one.spellings for one in part.middle if isinstance(one, Lit)), ("",)),
+        behind_key=_behind_key(part),
         consumed=frozenset(own),
         own=part.close.text,
         after=(*behind, *openers),
