@@ -45,6 +45,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Parser", "Plan", "declared_markers", "halves", "with_family"]
 
+_WORDS = {
+    "arguments": ("incremental", "complete"),
+    "unknown_tools": ("forward", "text"),
+    "markers": ("tokens", "text"),
+    "reads_as": ("native", "json"),
+}
+
 ToolChoice = Literal["none", "auto", "required"] | Mapping[str, Any]
 
 
@@ -75,7 +82,8 @@ class Parser:
         format: a model family (``qwen3-coder``, ``kimi-k2``, ``gpt-oss``), for both halves and the
             switch's default at once; a half that is named beside it overrides the family's.
         tools: tools in OpenAI's shape; None when they are unknown, ``[]`` when none were offered.
-        tool_choice: ``none``, ``auto``, ``required`` or a named choice in OpenAI's shape.
+        tool_choice: ``none``, ``auto``, ``required``, a named choice or ``allowed_tools`` in OpenAI's
+            shapes; refused where the tools are known and can't meet it.
         parallel_tool_calls: False keeps the first call and drops the others.
         chat_template_kwargs: the template's variables; they switch thinking.
         prompt: the rendered prompt, text or token ids; it decides the start state.
@@ -87,7 +95,8 @@ class Parser:
         constrained: whether a grammar enforced the calls; None: when tool_choice forces one.
         markers: ``text`` when the constraint spelled markers as text, so that ids don't count.
         reads_as: ``json`` when a forced call was constrained to plain JSON (``Constraint.reads_as``):
-            the array of calls, or a named call's arguments, stands for the format's own notation.
+            the array of calls, or a named call's arguments, stands for the format's own notation,
+            behind thinking if any comes (``Constraint.starts``).
         make_id: makes call ids where the model writes none.
         history_calls: calls of earlier turns, for ids that count on.
         spans: whether messages carry spans.
@@ -99,6 +108,13 @@ class Parser:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
         InvalidRequest: about any other option; nothing is left to fail while reading.
     """
+
+    reasoning_parser: str | None
+    tool_parser: str | None
+    _reasoning: Reasoning | None
+    _tools: Tools | None
+    _joint: Joint | None
+    _start: PromptState
 
     def __init__(
         self,
@@ -124,59 +140,38 @@ class Parser:
         spans: bool | None = False,
         response_template: object = None,
     ) -> None:
-        validate.one_of("arguments", arguments, ("incremental", "complete"))
-        validate.one_of("unknown_tools", unknown_tools, ("forward", "text"))
-        validate.one_of("markers", markers, ("tokens", "text"))
-        validate.one_of("reads_as", reads_as, ("native", "json"))
-        validate.flag("parallel_tool_calls", parallel_tool_calls, optional=True)
-        validate.flag("include_reasoning", include_reasoning, optional=True)
-        validate.flag("constrained", constrained, optional=True)
-        validate.flag("spans", spans, optional=True)
+        _check_words(arguments=arguments, unknown_tools=unknown_tools, markers=markers, reads_as=reads_as)
+        _check_flags(
+            parallel_tool_calls=parallel_tool_calls,
+            include_reasoning=include_reasoning,
+            constrained=constrained,
+            spans=spans,
+        )
         validate.count("max_calls", max_calls, optional=True)
         validate.count("history_calls", history_calls)
         validate.function("make_id", make_id, optional=True)
         validate.mapping("chat_template_kwargs", chat_template_kwargs)
         validate.tokenizer(tokenizer, optional=True)
-        reasoning_parser, tool_parser, switch = with_family(format, reasoning_parser, tool_parser)
-        self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
-        reasoning_parser, tool_parser = variant_names(
-            reasoning_parser, tool_parser, chat_template_kwargs, self._prompt, tokenizer
-        )
-        self.reasoning_parser = reasoning_parser
-        self.tool_parser = tool_parser
-        self._given = carried_template(tokenizer) if response_template is None else response_template
-        self._reasoning, self._tools, self._joint = halves(reasoning_parser, tool_parser, self._given)
-        if response_template is not None and not isinstance(self._joint, ResponseTemplate):
-            raise InvalidRequest(
-                "a response template is read by hf or beam: name one of them as parser",
-                param="response_template",
-            )
         self._request: dict[str, Any] = {
             "tools": tools,
             "tool_choice": tool_choice,
             "parallel_tool_calls": parallel_tool_calls,
         }
+        self._kwargs = dict(chat_template_kwargs or {})
+        self._prompt = None if prompt is None else prompt_text(prompt, tokenizer)
         self._tokenizer = tokenizer
-        self._spelled: Literal["text"] | None = "text" if markers == "text" else None
-        choice, self._offered = asked(tools, tool_choice)
+        self._by_id = markers == "tokens"
         self._reads_as = reads_as
-        if reads_as == "json":
-            self._tools, self._joint = plain_calls(tool_choice, self._tools or self._joint), None
         self._arguments = arguments
         self._include_reasoning = include_reasoning is not False
         self._spans = spans is True
+        switch = self._find_halves(format, reasoning_parser, tool_parser, response_template)
+        choice, self._offered = asked(tools, tool_choice)
         self._constrained = choice.mode == "required" if constrained is None else constrained
-        self._kwargs = dict(chat_template_kwargs or {})
-        half = self._joint if isinstance(self._joint, ResponseTemplate) else self._reasoning
-        switch = (switch or half.switch) if half else None
-        self._switch = switch is not None and switch.on(self._kwargs)
-        self._opened = switch is not None and switch.opens_prompt(self._kwargs)
-        self._start = self._start_state()
-        self._place = Start()
-        if isinstance(self._joint, ResponseTemplate):
-            self._place = start_of(self._joint, self._prompt)
+        if reads_as == "json":
+            self._tools, self._joint = plain_calls(tool_choice, self._tools or self._joint), None
+        self._find_start(switch)
         limit = float("inf") if max_calls is None else max_calls
-        ids = self._tools.ids if self._tools else "random"
         self._state = State(
             tools=self._offered,
             open=self._start.thinking == "open",
@@ -186,13 +181,43 @@ class Parser:
             begin=self._begin(),
             unknown_tools=unknown_tools,
             max_calls=min(limit, 1) if parallel_tool_calls is False else limit,
-            make_id=make_id or (nine_characters if ids == "nine" else random_id),
+            make_id=make_id or self._id_maker(),
             id_pattern=_id_pattern(self._tools),
             history_calls=history_calls,
-            tokenizer=tokenizer if markers == "tokens" else None,
+            tokenizer=tokenizer if self._by_id else None,
             markers=self._marker_ids(tokenizer),
             spans=self._spans,
         )
+
+    def _find_halves(
+        self, family: str | None, reasoning_parser: str | None, tool_parser: str | None, template: object
+    ) -> Switch | None:
+        """Find what the names mean for this request; the family's switch, if it has one."""
+        reasoning_parser, tool_parser, switch = with_family(family, reasoning_parser, tool_parser)
+        self.reasoning_parser, self.tool_parser = variant_names(
+            reasoning_parser, tool_parser, self._kwargs, self._prompt, self._tokenizer
+        )
+        self._given = carried_template(self._tokenizer) if template is None else template
+        self._reasoning, self._tools, self._joint = halves(
+            self.reasoning_parser, self.tool_parser, self._given
+        )
+        if template is not None and not isinstance(self._joint, ResponseTemplate):
+            raise InvalidRequest(
+                "a response template is read by hf or beam: name one of them as parser",
+                param="response_template",
+            )
+        return switch
+
+    def _find_start(self, switch: Switch | None) -> None:
+        """Find where the output begins; ``switch`` stands for that of the reasoning half."""
+        half = self._joint if isinstance(self._joint, ResponseTemplate) else self._reasoning
+        switch = (switch or half.switch) if half else None
+        self._switch = switch is not None and switch.on(self._kwargs)
+        opens = switch is not None and switch.opens_prompt(self._kwargs)
+        self._start = self._start_state(opens)
+        self._place = Start()
+        if isinstance(self._joint, ResponseTemplate):
+            self._place = start_of(self._joint, self._prompt)
 
     # -- what it will do ------------------------------------------------------
 
@@ -253,7 +278,7 @@ class Parser:
             strict_level=strict_level,
             response_schema=response_schema,
             tokenizer=self._tokenizer,
-            markers=self._spelled,
+            markers=None if self._by_id else "text",
             reads_as=self._reads_as,
             max_calls=max_calls,
             max_white=max_white,
@@ -340,19 +365,23 @@ class Parser:
 
     # -- the start state ------------------------------------------------------
 
-    def _start_state(self) -> PromptState:
+    def _start_state(self, opens: bool) -> PromptState:
+        """Where the prompt leaves thinking; ``opens``: a prompt that is not known opened it."""
         reasoning = self._reasoning
         if reasoning is None:
             return PromptState("absent")
         if self._prompt is not None:
             return prompt_state(reasoning, self._prompt)
-        if self._switch and (reasoning.opened_by != "output" or self._opened):
+        if self._switch and (reasoning.opened_by != "output" or opens):
             return PromptState("open")
         return PromptState("absent", after=prompt_state(reasoning, reasoning.empty_when_off).after)
 
     def _begin(self) -> Space:
         """The framing at the beginning of the output."""
         return begin_of(self._reasoning, self._tools) if self._start.thinking == "absent" else NO_SPACE
+
+    def _id_maker(self) -> Callable[[], str]:
+        return nine_characters if self._tools and self._tools.ids == "nine" else random_id
 
     def _marker_ids(self, tokenizer: Tokenizer | None) -> dict[str, int]:
         if tokenizer is None:
@@ -363,6 +392,18 @@ class Parser:
         texts = [text for one in known for text in one.spellings]
         ids = {text: tokenizer.token_id(text) for text in texts}
         return {text: token_id for text, token_id in ids.items() if token_id is not None}
+
+
+def _check_words(**options: object) -> None:
+    """Refuse a word that an option doesn't know."""
+    for name, value in options.items():
+        validate.one_of(name, value, _WORDS[name])
+
+
+def _check_flags(**options: object) -> None:
+    """Refuse what is neither a bool nor None."""
+    for name, value in options.items():
+        validate.flag(name, value, optional=True)
 
 
 def with_family(
