@@ -117,3 +117,18 @@ def test_what_is_said_of_held_white_space(
     assert noted in [(one.code, text[one.start : one.end]) for one in message.diagnostics]
     spans = message.spans or []
     assert "".join(text[one.start : one.end] for one in spans if one.kind == "content") == content
+
+
+def test_white_space_behind_refuted_text_may_begin_a_marker() -> None:
+    """A marker that begins with a space is seen behind text that is no call, whenever its id comes."""
+    table = TokenTable({2: "<minimax:tool_call>", 18: " />"}, [2, 18])
+    parser = Parser("minimax_m2", "minimax_m2", tokenizer=table)
+    whole = parser.parse("<minimax:tool_call> />", token_ids=[2, 18])
+    stream = parser.stream()
+    stream.feed("<minimax:tool_call>", [2])
+    stream.feed(" />")
+    stream.feed("", [18])
+    stream.finish()
+    assert stream.message == whole
+    assert (whole.reasoning, whole.content) == ("<minimax:tool_call>", None)
+    assert [one.code for one in whole.diagnostics] == ["stray_marker"]

@@ -240,7 +240,6 @@ LEVELS: list[tuple[Switch, dict[str, Any], bool]] = [
     (Switch((), False, off_words=("none",), on_words=(ANY,)), {"reasoning_effort": ""}, False),
     (Switch((), False, level="mode", on_words=("enabled",)), {"mode": "enabled"}, True),
     (Switch((), False, level="mode", on_words=("enabled",)), {"mode": "adaptive"}, False),
-    (Switch((), False, level="mode", on_words=("enabled",)), {"mode": 1}, False),
 ]
 
 

@@ -54,13 +54,12 @@ class Recovery(Reader):
         self.take(len(spelling), "markup")
 
     def give_back(self, text: str) -> None:
-        """Refuted text belongs to the strand in which it stands, its trailing white space held."""
+        """Refuted text belongs to the strand in which it stands; white space behind it is read again."""
         body = text.rstrip()
         if body:
             self.plain(body)
             self.blank = self.fresh = False
-        if len(body) < len(text):
-            self.white.append(text[len(body) :])
+        self.put_back(text[len(body) :])
 
     def broken(self, why: Broken) -> Run:
         """Stop the call's arguments; skip to where reading can go on."""

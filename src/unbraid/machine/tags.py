@@ -438,9 +438,9 @@ class TagMachine(AnswerMachine, Aside):
             return True
         text = white + self.undo(start, undo)
         body = text.rstrip()
-        self.white = [text[len(body) :]] if len(body) < len(text) else []
         if body:
             self.strand("reasoning", body)
+        self.put_back(text[len(body) :])
         return False
 
     def echo(self) -> Generator[None, None, bool]:
