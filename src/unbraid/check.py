@@ -12,7 +12,7 @@ from unbraid import validate
 from unbraid.errors import BrokenFormat
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 from unbraid.machine.setup import literals, markers_of, written_parts
-from unbraid.parser import halves, with_family
+from unbraid.pair import halves, with_family
 from unbraid.prompts import prompt_state
 from unbraid.syntax import Channels, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
 from unbraid.tokens import Tokenizer

@@ -24,7 +24,8 @@ from unbraid.machine.frames import frame_of, place_in, route_at
 from unbraid.machine.response import start_of
 from unbraid.machine.setup import answers_end_thinking, call_openers, first_literals
 from unbraid.machine.state import State
-from unbraid.parser import Parser, halves, with_family
+from unbraid.pair import halves, with_family
+from unbraid.parser import Parser
 from unbraid.prompts import prompt_state, prompt_text
 from unbraid.response.load import carried_template
 from unbraid.response.program import program, special_tokens

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
 from unbraid.answers import AnswerStream
-from unbraid.errors import IncompatiblePair, InvalidRequest
-from unbraid.formats import names_of, preset, reasoning_format, tool_format
+from unbraid.errors import InvalidRequest
 from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import Place, begins_thinking, place_in
@@ -20,10 +19,11 @@ from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
 from unbraid.newlines import NewlineStream
+from unbraid.pair import halves, with_family
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import asked
-from unbraid.response.load import carried_template, given_template
+from unbraid.response.load import carried_template
 from unbraid.response.program import special_tokens
 from unbraid.stream import CompleteStream, Stream, View
 from unbraid.syntax import (
@@ -43,7 +43,7 @@ from unbraid.variants import variant_names
 if TYPE_CHECKING:
     from unbraid.constrain import Constraint
 
-__all__ = ["Parser", "Plan", "declared_markers", "halves", "with_family"]
+__all__ = ["Parser", "Plan"]
 
 _WORDS = {
     "arguments": ("incremental", "complete"),
@@ -404,57 +404,6 @@ def _check_flags(**options: object) -> None:
     """Refuse what is neither a bool nor None."""
     for name, value in options.items():
         validate.flag(name, value, optional=True)
-
-
-def with_family(
-    name: str | None, reasoning: str | None, tools: str | None
-) -> tuple[str | None, str | None, Switch | None]:
-    """The halves that a family and the names beside it mean, and the family's switch if it has one.
-
-    A reasoning half that is named has its own switch. Raises UnknownParser.
-    """
-    if name is None:
-        return reasoning, tools, None
-    family = preset(name)
-    switch = family.switch if reasoning is None else None
-    return reasoning or family.reasoning, tools or family.tools, switch
-
-
-def halves(
-    reasoning_name: str | None, tool_name: str | None, template: object = None
-) -> tuple[Reasoning | None, Tools | None, Joint | None]:
-    """The declarations behind two names: a reasoning and a tools half, or one format that is both.
-
-    ``template`` stands for the response template of these names, if they mean one.
-
-    Raises UnknownParser, BrokenFormat, IncompatiblePair for a pair that makes no sense, or
-    InvalidRequest for a template that is wrong.
-    """
-    reasoning = reasoning_format(reasoning_name) if reasoning_name is not None else None
-    tools = tool_format(tool_name) if tool_name is not None else None
-    if isinstance(reasoning, Joint) or isinstance(tools, Joint):
-        if reasoning is not None and tools is not None and reasoning is not tools:
-            both, kind = (
-                (reasoning_name, "tools") if isinstance(reasoning, Joint) else (tool_name, "reasoning")
-            )
-            own = " or ".join(names_of(kind, reasoning if kind == "tools" else tools))
-            raise IncompatiblePair(
-                f"--reasoning-parser {reasoning_name} and --tool-call-parser {tool_name} cannot be combined: "
-                f"{both} reads thinking and calls at once and pairs only with {own or 'no other half'}",
-                param="tool_parser",
-            )
-        joint = reasoning if isinstance(reasoning, Joint) else tools
-        assert isinstance(joint, Joint)
-        if template is not None and isinstance(joint, ResponseTemplate):
-            joint = given_template(joint, template, reasoning_name is not None, tool_name is not None)
-        return None, None, joint
-    return reasoning, tools, None
-
-
-def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:
-    """The markers of a pair that its family's tokenizers always hold as one special token."""
-    found = told_by_id(*halves(reasoning_parser, tool_parser))
-    return list(dict.fromkeys(text for one in found if one.special for text in one.spellings))
 
 
 def _id_pattern(tools: Tools | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from unbraid import validate
 from unbraid.inline import separated
 from unbraid.message import Message, ToolCall
-from unbraid.parser import with_family
+from unbraid.pair import with_family
 from unbraid.prompts import PromptState
 from unbraid.syntax import NO_SPACE, Answer, Channels, Reasoning
 from unbraid.writing.calls import write_calls

@@ -23,7 +23,7 @@ from unbraid.formats import (
     tool_names,
 )
 from unbraid.gate import Gate
-from unbraid.parser import halves, with_family
+from unbraid.pair import halves, with_family
 from unbraid.server.options import add_flags, options_from
 from unbraid.syntax import Preset
 from unbraid.tokens import TokenTable

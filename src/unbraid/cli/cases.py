@@ -21,7 +21,8 @@ from unbraid.events import (
     ToolCallStart,
 )
 from unbraid.message import Message
-from unbraid.parser import Parser, declared_markers, with_family
+from unbraid.pair import declared_markers, with_family
+from unbraid.parser import Parser
 from unbraid.tokens import Tokenizer, TokenTable
 
 __all__ = ["fold", "parser_of", "result_of", "splits_of", "text_splits", "token_splits", "tokens_of"]

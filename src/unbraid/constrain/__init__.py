@@ -26,7 +26,7 @@ from unbraid.constrain.response import build_response
 from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
 from unbraid.errors import InvalidRequest, Unsupported
-from unbraid.parser import halves, with_family
+from unbraid.pair import halves, with_family
 from unbraid.request import picked
 from unbraid.response.program import special_tokens
 from unbraid.syntax import Channels, Joint, Reasoning, Tools

@@ -29,9 +29,8 @@ from unbraid.errors import Unsupported
 from unbraid.literals import quote
 from unbraid.response.calls import PLACEHOLDER, rule
 from unbraid.response.expression import expression
-from unbraid.response.spelling import spelling, tag_of
+from unbraid.response.spelling import closer_of, marker_text, spelling, tag_of
 from unbraid.syntax import MAX_NAME, WHITE, Field, Lit, Pairs, Pattern, ResponseTemplate
-from unbraid.writing.response import closer_of, marker_text
 
 __all__ = ["build_response"]
 

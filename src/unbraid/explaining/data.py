@@ -20,7 +20,7 @@ from unbraid.formats import (
 )
 from unbraid.formats.registry import hint
 from unbraid.machine.setup import call_openers, literals
-from unbraid.parser import halves, with_family
+from unbraid.pair import halves, with_family
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
 
 __all__ = ["ENFORCED", "IGNORED", "TURN_END", "Subject", "reasoning_data", "subject_of", "tools_data"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from unbraid.response.expression import parsed
+from unbraid.response.program import program
+from unbraid.syntax import Field, Lit, Pattern, ResponseTemplate
 
-__all__ = ["Tag", "spelling", "tag_of"]
+__all__ = ["Tag", "closer_of", "marker_text", "spelling", "tag_of"]
 
 Piece = str | tuple[str]
 """Text, or the name of a group whose text stands here."""
@@ -36,6 +39,41 @@ def spelling(pattern: str) -> tuple[Piece, ...] | None:
         elif piece:
             joined.append(piece)
     return tuple(joined)
+
+
+def marker_text(marker: Lit | Pattern | None, captures: Mapping[str, str]) -> str | None:
+    """The text that a marker is written as, None when that can't be told."""
+    if marker is None:
+        return ""
+    if isinstance(marker, Lit):
+        return marker.text
+    pieces = spelling(marker.text)
+    if pieces is None or any(isinstance(one, tuple) and one[0] not in captures for one in pieces):
+        return None
+    return "".join(one if isinstance(one, str) else captures[one[0]] for one in pieces)
+
+
+def closer_of(template: ResponseTemplate, field: Field, last: bool) -> str | None:
+    """The closer that is written behind a region, None when that can't be told.
+
+    Behind the last region it is one that begins no further message, if there is one.
+    """
+    if not isinstance(field.close, Lit):
+        return marker_text(field.close, {})
+    spellings = field.close.spellings
+    anchor = marker_text(template.anchor, {}) or ""
+    begins = [one for one in spellings if anchor and one.endswith(anchor)]
+    others = [one for one in spellings if one not in begins]
+    if last:
+        return (others or begins)[0]
+    if program(template).implicit is not None:
+        return spellings[0]
+    if begins:
+        return begins[0]
+    known = {
+        one for other in template.fields if isinstance(other.close, Lit) for one in other.close.spellings
+    }
+    return next((one for one in others if one + anchor in known), others[0]) + anchor
 
 
 def _groups(pattern: str) -> dict[int, str]:

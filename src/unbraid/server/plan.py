@@ -17,7 +17,8 @@ from typing import Any, Literal
 from unbraid.engines.base import Constraint, Engine, Generation
 from unbraid.engines.template import ChatTemplate
 from unbraid.errors import InvalidRequest, Unsupported
-from unbraid.parser import Parser, halves
+from unbraid.pair import halves
+from unbraid.parser import Parser
 from unbraid.prompts import prompt_state
 from unbraid.server.normal import Ask
 from unbraid.server.setup import Setup

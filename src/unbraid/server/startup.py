@@ -11,7 +11,7 @@ from unbraid.engines.base import Engine
 from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import preset
-from unbraid.parser import halves
+from unbraid.pair import halves
 from unbraid.server.options import Options
 from unbraid.server.setup import Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers

@@ -10,7 +10,8 @@ from unbraid.errors import TokenizerMismatch, UnbraidError
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.frames import frame_of
 from unbraid.machine.setup import call_openers, markers_of
-from unbraid.parser import Parser, halves
+from unbraid.pair import halves
+from unbraid.parser import Parser
 from unbraid.syntax import Channels, Lit, Reasoning, ResponseTemplate
 from unbraid.tokens import Tokenizer
 

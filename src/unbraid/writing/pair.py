@@ -8,7 +8,7 @@ from typing import Any
 
 from unbraid.errors import Inexpressible, InvalidRequest
 from unbraid.machine.setup import Setup, setup
-from unbraid.parser import halves
+from unbraid.pair import halves
 from unbraid.prompts import PromptState
 from unbraid.request import asked
 from unbraid.schema import Typer

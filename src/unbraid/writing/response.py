@@ -13,13 +13,13 @@ from unbraid.message import Message, ToolCall
 from unbraid.prompts import PromptState
 from unbraid.response.calls import PLACEHOLDER, read_entries, rule, typed
 from unbraid.response.program import Place, program
-from unbraid.response.spelling import spelling, tag_of
+from unbraid.response.spelling import closer_of, marker_text, spelling, tag_of
 from unbraid.response.values import BARE_KEY, Malformed, Placed
 from unbraid.syntax import WHITE, Content, Field, Lit, Pattern, ResponseTemplate
 from unbraid.writing.pair import Pair, fail
 from unbraid.writing.values import TOKEN, check_object, members, same_value, string_text
 
-__all__ = ["closer_of", "marker_text", "write_response"]
+__all__ = ["write_response"]
 
 
 @dataclass(frozen=True)
@@ -80,46 +80,11 @@ def _field(template: ResponseTemplate, strand: str) -> Field:
 # -- markers ------------------------------------------------------------------
 
 
-def marker_text(marker: Lit | Pattern | None, captures: Mapping[str, str]) -> str | None:
-    """The text that a marker is written as, None when that can't be told."""
-    if marker is None:
-        return ""
-    if isinstance(marker, Lit):
-        return marker.text
-    pieces = spelling(marker.text)
-    if pieces is None or any(isinstance(one, tuple) and one[0] not in captures for one in pieces):
-        return None
-    return "".join(one if isinstance(one, str) else captures[one[0]] for one in pieces)
-
-
 def _opener(field: Field, captures: Mapping[str, str], path: str) -> str:
     text = marker_text(field.open, captures)
     if text is None:
         raise fail(path, "no text can be told for the expression that opens its region")
     return text
-
-
-def closer_of(template: ResponseTemplate, field: Field, last: bool) -> str | None:
-    """The closer that is written behind a region, None when that can't be told.
-
-    Behind the last region it is one that begins no further message, if there is one.
-    """
-    if not isinstance(field.close, Lit):
-        return marker_text(field.close, {})
-    spellings = field.close.spellings
-    anchor = marker_text(template.anchor, {}) or ""
-    begins = [one for one in spellings if anchor and one.endswith(anchor)]
-    others = [one for one in spellings if one not in begins]
-    if last:
-        return (others or begins)[0]
-    if program(template).implicit is not None:
-        return spellings[0]
-    if begins:
-        return begins[0]
-    known = {
-        one for other in template.fields if isinstance(other.close, Lit) for one in other.close.spellings
-    }
-    return next((one for one in others if one + anchor in known), others[0]) + anchor
 
 
 def _closing(template: ResponseTemplate, region: _Region, last: bool, end: bool) -> str:
