@@ -35,6 +35,8 @@ FAMILIES = {
     "trl/nemotron_3_super.jinja": "nemotron-3",
     "trl/nemotron_3_ultra.jinja": "nemotron-3-ultra",
     "trl/nemotron_3_5_lightning.jinja": "nemotron-3.5",
+    "trl/qwen3_6.jinja": "qwen3.6",
+    "trl/qwen3_8.jinja": "qwen3.8",
     "vllm/tool_chat_template_mistral3.jinja": "mistral-v3",
     "vllm/tool_chat_template_mistral_parallel.jinja": "mistral-v3",
 }

@@ -100,8 +100,8 @@ PRESETS = {
     "qwen3.5-small": Preset(
         "qwen3", "qwen3_coder", Switch(("enable_thinking",), default=False), models=("Qwen3.5 under 4B",)
     ),
-    "qwen3.6": Preset("qwen3", "qwen3_coder", models=("Qwen3.6",)),
-    "qwen3.8": Preset("qwen3", "qwen3_coder", models=("Qwen3.8",)),
+    "qwen3.6": Preset("qwen3", "qwen3_6", models=("Qwen3.6",)),
+    "qwen3.8": Preset("qwen3", "qwen3_6", models=("Qwen3.8",)),
     "qwq": Preset("deepseek_r1", "hermes", models=("QwQ-32B",)),
     "reka": Preset("reka", "reka", models=("Reka Edge",)),
     "rwkv": Preset("rwkv", None, models=("RWKV World",)),

@@ -1,4 +1,7 @@
-"""Qwen3: thinking in ``<think>`` tags; Qwen3-Coder and Qwen3.5 calls in XML-like tags."""
+"""Qwen3: thinking in ``<think>`` tags; Qwen3-Coder and Qwen3.5 calls in XML-like tags.
+
+Qwen3.6 and 3.8 write ``true`` and ``null`` where those write ``True`` and ``None``; both read both.
+"""
 
 from unbraid.syntax import Reasoning, Switch, Tools, any_space, function_call, lit, replace, space
 
@@ -27,5 +30,11 @@ CODER = Tools(
     before=any_space("\n\n"),
     between=any_space("\n"),
     dropped=("<|im_end|>",),
-    models=("Qwen3-Coder", "Qwen3.5", "Qwen3.6"),
+    models=("Qwen3-Coder", "Qwen3.5"),
+)
+
+CODER_36 = replace(
+    CODER,
+    call=function_call(lit("<tool_call>"), lit("</tool_call>"), pad="\n", words="json"),
+    models=("Qwen3.6", "Qwen3.8"),
 )

@@ -103,6 +103,7 @@ TOOL_PARSERS: dict[str, tuple[str, str]] = {
     "poolside_laguna_s": ("unbraid.formats.poolside", "TOOLS_S"),
     "poolside_v1": ("unbraid.formats.poolside", "TOOLS_XS"),
     "pythonic": ("unbraid.formats.llama", "PYTHONIC"),
+    "qwen3_6": ("unbraid.formats.qwen3", "CODER_36"),
     "qwen3_coder": ("unbraid.formats.qwen3", "CODER"),
     "reka": ("unbraid.formats.reka", "TOOLS"),
     "seed_oss": ("unbraid.formats.seed_oss", "TOOLS"),
