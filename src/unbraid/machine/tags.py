@@ -11,8 +11,8 @@ from unbraid.machine.answers import AnswerMachine
 from unbraid.machine.aside import Aside
 from unbraid.machine.calls import split_tail
 from unbraid.machine.core import Run
-from unbraid.machine.markers import Scanner, scanner
-from unbraid.syntax import MAX_WHITE, NO_SPACE, WHITE, Space
+from unbraid.machine.markers import Scanner
+from unbraid.syntax import MAX_WHITE, NO_SPACE, Space
 
 __all__ = ["TagMachine"]
 
@@ -400,43 +400,14 @@ class TagMachine(AnswerMachine, Aside):
             self.strand("reasoning", text)
         return framing
 
-    # -- drafts ---------------------------------------------------------------
-
     def draft(self) -> Generator[None, None, bool]:
-        """A call in open thinking, set aside until it is known whether it is meant.
-
-        True when the output ended by itself behind it: the calls are real. Otherwise
-        all of it is thinking.
-        """
-        assert self.setup.reasoning is not None
+        """A call in open thinking: True where it is real, otherwise all of it is thinking."""
         assert self.setup.tools is not None
         white = self.last_thought(self.setup.tools.before)
-        start, undo = self.set_aside()
-        close = scanner(self.setup.reasoning.close.spellings)
-        calls = self.draft_calls(white)
-        checked = self.at()
-        real = False
-        while True:
-            hidden, closed = self.hide_closer(close, checked)
-            checked = self.base + len(self.buf)
-            try:
-                next(calls)
-            except StopIteration as decided:
-                real = decided.value and not closed
-                self.buf += hidden
-                break
-            if closed:
-                calls.close()
-                self.i = len(self.buf)
-                self.buf += hidden
-                break
-            self.buf += hidden
-            yield
-        self.drafting = False
-        if real:
-            self.keep()
+        text = yield from self.drafted(white)
+        if text is None:
             return True
-        text = white + self.undo(start, undo)
+        text = white + text
         body = text.rstrip()
         if body:
             self.strand("reasoning", body)
@@ -460,44 +431,3 @@ class TagMachine(AnswerMachine, Aside):
         self.white.append(held)
         self.give_back(self.take_white() + text)
         return False
-
-    def hide_closer(self, close: Scanner, checked: int) -> tuple[str, bool]:
-        """Cut the buffer in front of the closer of thinking, or of what may become one."""
-        at = max(checked - self.base - 32, self.i)
-        while True:
-            found = close.search(self.buf, at)
-            if found is None:
-                return "", False
-            marker = self.standing(close, found)
-            counts = self.is_marker(marker, found.start()) if marker is not None else None
-            if counts is False or (counts is None and self.eof):
-                at = found.start() + 1
-                continue
-            hidden = self.buf[found.start() :]
-            self.buf = self.buf[: found.start()]
-            return hidden, bool(counts)
-
-    def draft_calls(self, white: str) -> Generator[None, None, bool]:
-        """Read a run of calls; True when the output ended by itself behind it."""
-        tools = self.setup.tools
-        assert tools is not None
-        while True:
-            before = self.snapshot()
-            outcome = yield from (self.section if tools.section else self.attempt)(white)
-            if outcome == "cut":
-                whole = self.call.announced and not tools.call.atomic
-                return whole and self.finish_reason != "length"
-            if outcome != "read" or (tools.call.atomic and not self.sound(before)):
-                return False
-            white = ""
-            while True:
-                yield from self.white_run(WHITE)
-                if self.eof and self.i >= len(self.buf):
-                    return self.finish_reason != "length"
-                marker = yield from self.literal((*self.setup.content.markers,))
-                if marker in self.setup.dropped:
-                    self.take(len(marker or ""), "markup")
-                elif marker is None or self.setup.kinds[marker] not in ("call", "section"):
-                    return False
-                else:
-                    break
