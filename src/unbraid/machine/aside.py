@@ -105,9 +105,10 @@ class Aside(CallMachine):
         """Read a run of calls; True when the output ended by itself behind it."""
         tools = self.setup.tools
         assert tools is not None
+        kind = "section" if tools.section else "call"
         while True:
             before = self.snapshot()
-            outcome = yield from (self.section if tools.section else self.attempt)(white)
+            outcome = yield from (self.section if kind == "section" else self.attempt)(white)
             if outcome == "cut":
                 whole = self.call.announced and not tools.call.atomic
                 return whole and self.finish_reason != "length"
@@ -119,12 +120,15 @@ class Aside(CallMachine):
                 if self.eof and self.i >= len(self.buf):
                     return self.finish_reason != "length"
                 marker = yield from self.literal((*self.setup.content.markers,))
-                if marker in self.setup.dropped:
-                    self.take(len(marker or ""), "markup")
-                elif marker is None or self.setup.kinds[marker] not in ("call", "section"):
-                    return False
-                else:
+                kind = self.setup.kinds[marker] if marker is not None else ""
+                if kind in ("call", "section"):
                     break
+                if marker is None or kind not in ("dropped", "end"):
+                    return False
+                start = self.at()
+                self.take(len(marker), "markup")
+                if kind == "end":
+                    self.note("stray_marker", start, self.at(), "no marker here")
 
     # -- calls that count only as a whole -------------------------------------
 
