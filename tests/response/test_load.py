@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unbraid import IncompatiblePair, InvalidRequest, Parser, TokenTable
+from unbraid import IncompatiblePair, InvalidRequest, Message, Parser, TokenTable, ToolCall, write
 from unbraid.response.load import load_template
 
 RULE = {"function": {"name": "{content.name}", "arguments": "{content.arguments}"}}
@@ -219,3 +219,12 @@ def test_errors_of_calls(change: dict[str, Any], param: str, message: str) -> No
     with pytest.raises(InvalidRequest, match=message) as caught:
         load_template(template)
     assert caught.value.param == f"response_template.{CALL}.{param}"
+
+
+def test_a_template_that_is_given_twice_is_one() -> None:
+    """Each time it is read anew, and what was made of the first reading serves the second."""
+    called = Message("r", None, [ToolCall("", "get_tide", '{"port": "Cork"}')])
+    first, second = (write("hf", "hf", called, response_template=TEMPLATE) for _ in range(2))
+    assert first == second
+    message = Parser("hf", "hf", response_template=TEMPLATE).parse(first)
+    assert [(one.name, one.arguments) for one in message.tool_calls] == [("get_tide", '{"port": "Cork"}')]

@@ -135,7 +135,7 @@ def _always(marker: str, at: int) -> bool:
 
 
 def _other(place: Place, region: _Region) -> bool:
-    return place.delimiter is None or place.delimiter.field is not region.field
+    return place.delimiter is None or place.delimiter.field != region.field
 
 
 # -- calls --------------------------------------------------------------------
