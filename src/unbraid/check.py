@@ -12,7 +12,7 @@ from unbraid import validate
 from unbraid.errors import BrokenFormat
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
 from unbraid.machine.setup import literals, markers_of, written_parts
-from unbraid.pair import halves, with_family
+from unbraid.pair import halves, read_pair, with_family
 from unbraid.prompts import prompt_state
 from unbraid.syntax import Channels, Joint, Lit, Part, Reasoning, ResponseTemplate, Tools
 from unbraid.tokens import Tokenizer
@@ -48,12 +48,14 @@ def check_tokenizer(
     tokenizer: Tokenizer | None = None,
     *,
     format: str | None = None,
+    response_template: object = None,
 ) -> list[Finding]:
     """Whether a tokenizer holds the markers of a pair as the formats declare them.
 
     Args:
         reasoning_parser, tool_parser, format: names as for ``Parser``.
         tokenizer: the model's.
+        response_template: as for ``Parser``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
@@ -64,7 +66,8 @@ def check_tokenizer(
     reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
     found: list[Finding] = []
     reasoning_parser, tool_parser = variant_names(reasoning_parser, tool_parser, tokenizer=tokenizer)
-    for half in (one for one in halves(reasoning_parser, tool_parser) if one is not None):
+    found_halves = read_pair(reasoning_parser, tool_parser, response_template, tokenizer)
+    for half in (one for one in found_halves if one is not None):
         required = _required(half)
         for marker in markers_of(half):
             if marker.special and all(tokenizer.token_id(one) is None for one in marker.spellings):

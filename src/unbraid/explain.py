@@ -28,6 +28,7 @@ def describe(
     reasoning_parser: str | None = None,
     tool_parser: str | None = None,
     format: str | None = None,
+    response_template: object = None,
 ) -> dict[str, Any]:
     """A format as plain data: ``name``, and under ``reasoning`` and ``tools`` each half, or None.
 
@@ -35,12 +36,13 @@ def describe(
         name: a reasoning or tool parser's name, an alias, or a model family's; if it names both
             halves, both are described.
         reasoning_parser, tool_parser, format: in place of ``name``, a pair as for ``Parser``.
+        response_template: as for ``Parser``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
         InvalidRequest: for both ways of naming, or neither.
     """
-    return _data(subject_of(name, reasoning_parser, tool_parser, format))
+    return _data(subject_of(name, reasoning_parser, tool_parser, format, response_template))
 
 
 def explain(
@@ -49,16 +51,17 @@ def explain(
     reasoning_parser: str | None = None,
     tool_parser: str | None = None,
     format: str | None = None,
+    response_template: object = None,
 ) -> str:
     """The wire format as a page in Markdown: grammar, markers, switch, limits, examples, state diagram.
 
     Args:
-        name, reasoning_parser, tool_parser, format: as for ``describe``.
+        name, reasoning_parser, tool_parser, format, response_template: as for ``describe``.
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair, InvalidRequest: as ``describe``.
     """
-    subject = subject_of(name, reasoning_parser, tool_parser, format)
+    subject = subject_of(name, reasoning_parser, tool_parser, format, response_template)
     reasoning, tools = subject.reasoning, subject.tools
     data = _data(subject)
     halves = [half for half in (data["reasoning"], data["tools"]) if half]
@@ -85,6 +88,13 @@ def _data(subject: Subject) -> dict[str, Any]:
     reasoning, tools = subject.reasoning, subject.tools
     return {
         "name": subject.title,
-        "reasoning": None if reasoning is None else reasoning_data(reasoning, subject.switch),
-        "tools": None if tools is None else tools_data(tools),
+        "reasoning": None
+        if reasoning is None
+        else _as_named(reasoning_data(reasoning, subject.switch), subject.names[0]),
+        "tools": None if tools is None else _as_named(tools_data(tools), subject.names[1]),
     }
+
+
+def _as_named(half: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """A half that no name of the registry means, such as one with an ending, under the name it was given."""
+    return half if half["names"] or name is None else {**half, "names": [name]}

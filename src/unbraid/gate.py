@@ -24,10 +24,9 @@ from unbraid.machine.frames import frame_of, place_in, route_at
 from unbraid.machine.response import start_of
 from unbraid.machine.setup import answers_end_thinking, call_openers, first_literals
 from unbraid.machine.state import State
-from unbraid.pair import halves, with_family
+from unbraid.pair import read_pair, with_family
 from unbraid.parser import Parser
 from unbraid.prompts import prompt_state, prompt_text
-from unbraid.response.load import carried_template
 from unbraid.response.program import program, special_tokens
 from unbraid.syntax import BLANK, WHITE, Channels, Lit, Reasoning, ResponseTemplate
 from unbraid.tokens import Offsets, Tokenizer
@@ -106,8 +105,9 @@ class Gate:
         self._names = (reasoning_parser, tool_parser)
         self._tokenizer = tokenizer
         self._constrained = constrained
-        self._given = carried_template(tokenizer) if response_template is None else response_template
-        self._reasoning, self._tools, self._joint = halves(reasoning_parser, tool_parser, self._given)
+        self._reasoning, self._tools, self._joint = read_pair(
+            reasoning_parser, tool_parser, response_template, tokenizer
+        )
         ends, openers, implicit = self._spellings()
         self.start_ids = self._sequences(openers)
         self.end_ids = self._sequences(ends)
@@ -427,7 +427,7 @@ class Gate:
             tokenizer=self._tokenizer,
             constrained=self._constrained,
             spans=True,
-            response_template=self._given if isinstance(self._joint, ResponseTemplate) else None,
+            response_template=self._joint if isinstance(self._joint, ResponseTemplate) else None,
         )
 
     def _read(self, ids: Sequence[int], carry: Carry, finish_reason: str) -> tuple[list[Any], list[int]]:

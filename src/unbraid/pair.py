@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from unbraid.errors import IncompatiblePair
+from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import names_of, preset, reasoning_format, tool_format
 from unbraid.machine.setup import told_by_id
-from unbraid.response.load import given_template
+from unbraid.response.load import carried_template, given_template
 from unbraid.syntax import Joint, Reasoning, ResponseTemplate, Switch, Tools
+from unbraid.tokens import Tokenizer
 
-__all__ = ["declared_markers", "halves", "with_family"]
+__all__ = ["declared_markers", "halves", "read_pair", "with_family"]
 
 
 def with_family(
@@ -22,7 +23,11 @@ def with_family(
         return reasoning, tools, None
     family = preset(name)
     switch = family.switch if reasoning is None else None
-    return reasoning or family.reasoning, tools or family.tools, switch
+    return (
+        family.reasoning if reasoning is None else reasoning,
+        family.tools if tools is None else tools,
+        switch,
+    )
 
 
 def halves(
@@ -54,6 +59,25 @@ def halves(
             joint = given_template(joint, template, reasoning_name is not None, tool_name is not None)
         return None, None, joint
     return reasoning, tools, None
+
+
+def read_pair(
+    reasoning_name: str | None,
+    tool_name: str | None,
+    response_template: object = None,
+    tokenizer: Tokenizer | None = None,
+) -> tuple[Reasoning | None, Tools | None, Joint | None]:
+    """The halves as a request has them: with the response template that is given, or else carried.
+
+    Raises as ``halves``, and InvalidRequest where a template is given and these names read none.
+    """
+    template = carried_template(tokenizer) if response_template is None else response_template
+    found = halves(reasoning_name, tool_name, template)
+    if response_template is not None and not isinstance(found[2], ResponseTemplate):
+        raise InvalidRequest(
+            "a response template is read by hf or beam: name one of them as parser", param="response_template"
+        )
+    return found
 
 
 def declared_markers(reasoning_parser: str | None, tool_parser: str | None) -> list[str]:

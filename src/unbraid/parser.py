@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid import validate
 from unbraid.answers import AnswerStream
-from unbraid.errors import InvalidRequest
 from unbraid.inline import InlineStream
 from unbraid.machine.channels import ChannelMachine
 from unbraid.machine.frames import Place, begins_thinking, place_in
@@ -19,7 +18,7 @@ from unbraid.machine.state import State, nine_characters, random_id
 from unbraid.machine.tags import TagMachine
 from unbraid.message import Message
 from unbraid.newlines import NewlineStream
-from unbraid.pair import halves, with_family
+from unbraid.pair import read_pair, with_family
 from unbraid.plain_json import plain_calls
 from unbraid.prompts import PromptState, prompt_state, prompt_text
 from unbraid.request import asked
@@ -198,14 +197,9 @@ class Parser:
             reasoning_parser, tool_parser, self._kwargs, self._prompt, self._tokenizer
         )
         self._given = carried_template(self._tokenizer) if template is None else template
-        self._reasoning, self._tools, self._joint = halves(
-            self.reasoning_parser, self.tool_parser, self._given
+        self._reasoning, self._tools, self._joint = read_pair(
+            self.reasoning_parser, self.tool_parser, template, self._tokenizer
         )
-        if template is not None and not isinstance(self._joint, ResponseTemplate):
-            raise InvalidRequest(
-                "a response template is read by hf or beam: name one of them as parser",
-                param="response_template",
-            )
         return switch
 
     def _find_start(self, switch: Switch | None) -> None:

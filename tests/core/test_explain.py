@@ -180,7 +180,8 @@ def test_a_pair_is_named_as_a_parser_takes_it() -> None:
     assert describe(format="qwen3")["tools"]["names"][0] == "hermes"
     assert describe(format="qwen3", tool_parser="qwen3_coder")["tools"] == pair["tools"]
     assert explain(format="kimi-k2-thinking").partition("\n")[2] == explain("kimi_k2").partition("\n")[2]
-    assert "`hy_v4:x`" not in explain(reasoning_parser="hy_v4:x")
+    assert "\nReasoning parser: hy_v4:x. Models:" in explain(reasoning_parser="hy_v4:x")
+    assert "\nReasoning and tool parser: hy_v4:x. Models:" in explain("hy_v4:x")
 
 
 def test_a_family_is_explained_with_its_switch() -> None:
@@ -199,3 +200,32 @@ def test_wrong_ways_of_naming() -> None:
         explain(reasoning_parser="openai_gptoss", tool_parser="hermes")
     with pytest.raises(UnknownParser, match="unknown format 'hermess'"):
         describe(format="hermess")
+
+
+TEMPLATE = {
+    "start_anchor": "<bot>",
+    "fields": {
+        "thinking": {"open": "<plan>", "close": "</plan>"},
+        "content": {"close": "<end>"},
+        "tool_calls": {
+            "open_pattern": r"<call (?P<name>\w+)>",
+            "close": "</call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"function": {"name": "{name}", "arguments": "{content}"}},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "names", [{"name": "hf"}, {"reasoning_parser": "hf", "tool_parser": "hf"}, {"format": "beam"}], ids=str
+)
+def test_a_response_template_that_is_given_is_explained(names: dict[str, str]) -> None:
+    for _ in range(2):
+        page = explain(**names, response_template=TEMPLATE)  # type: ignore[arg-type]
+        assert "| `<plan>` | opens thinking |" in page
+        assert 'call     = ? /<call (?P<name>\\w+)>/ ? , JSON , ( "</call>" | END ) ;' in page
+        assert "<plan>The user asks for Oslo.</plan><call get_weather>" in page
+        assert "not written" not in page
+        assert "parser: ." not in page

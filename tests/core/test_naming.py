@@ -6,7 +6,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -116,6 +116,56 @@ def test_wrong_names_are_refused_alike(call: str) -> None:
         do(format="gpt-oss", tool_parser="hermes")
     with pytest.raises(UnknownParser, match="unknown tool parser"):
         do(tool_parser="hermess")
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "check_template"])
+def test_a_template_is_for_names_that_read_one(call: str) -> None:
+    """Given beside other names it would be ignored."""
+    with pytest.raises(InvalidRequest, match="read by hf or beam") as caught:
+        CALLS[call](reasoning_parser="qwen3", tool_parser="hermes", response_template={"fields": {}})
+    assert caught.value.param == "response_template"
+    with pytest.raises(InvalidRequest):
+        CALLS[call](reasoning_parser="hf", tool_parser="hf", response_template={"fields": {}})
+
+
+class Carrying:
+    """A tokenizer that carries a response template."""
+
+    response_template: ClassVar[Any] = {
+        "start_anchor": "<bot>",
+        "fields": {
+            "thinking": {"open": "<plan>", "close": "</plan>"},
+            "content": {"close": "<end>"},
+            "tool_calls": {
+                "open": "<call>",
+                "close": "</call>",
+                "repeats": True,
+                "content": "json",
+                "transform": {"function": {"name": "{content.name}", "arguments": "{content.args}"}},
+            },
+        },
+    }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(TABLE, name)
+
+
+def test_a_template_that_a_tokenizer_carries_is_everyone_s() -> None:
+    """The grammar and the check read it as the parser and the gate do."""
+    tokenizer = Carrying()
+    request: dict[str, Any] = {"tools": TOOLS, "tool_choice": "required"}
+    made = constrain("hf", "hf", tokenizer=tokenizer, thinking="optional", **request)
+    given = constrain(
+        "hf", "hf", response_template=tokenizer.response_template, thinking="optional", **request
+    )
+    by_parser = Parser("hf", "hf", tokenizer=tokenizer, prompt="<bot>", **request).constraint()
+    assert made is not None
+    assert given is not None
+    assert by_parser is not None
+    assert "<call>" in made.lark()
+    assert made.lark() == given.lark() == by_parser.lark()
+    assert not [one for one in check_tokenizer("hf", "hf", tokenizer) if "im_end" in one.marker]
+    assert [one for one in check_tokenizer("hf", "hf", TABLE) if "im_end" in one.marker]
 
 
 def test_a_prompt_is_checked_for_a_family() -> None:

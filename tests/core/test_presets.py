@@ -224,6 +224,25 @@ def test_every_command_names_a_pair_alike(names: list[str], tmp_path: Path) -> N
     assert pair[:2] == ("qwen3", "hermes")
 
 
+def test_none_stands_over_the_family_s_thinking(tmp_path: Path) -> None:
+    names = ["--format", "qwen3", "--reasoning-parser", "none"]
+    text = '<think>a</think><tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    message = json.loads(run("parse", *names, given=text))
+    assert (message["reasoning"], message["content"]) == (None, "<think>a</think>")
+    assert message["tool_calls"][0]["name"] == "f"
+    assert "## Thinking" not in run("explain", *names)
+
+
+def test_a_response_template_is_a_file(tmp_path: Path) -> None:
+    fields = {"thinking": {"open": "<plan>", "close": "</plan>"}, "content": {"close": "<end>"}}
+    template = {"response_template": {"start_anchor": "<bot>", "fields": fields}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(template), encoding="utf-8")
+    names = ["--reasoning-parser", "hf", "--response-template", str(tmp_path)]
+    message = json.loads(run("parse", *names, given="<plan>a</plan>b<end>"))
+    assert (message["reasoning"], message["content"]) == ("a", "b")
+    assert "`<plan>`" in run("explain", *names)
+
+
 def test_the_tool_parser_is_named_once(tmp_path: Path) -> None:
     wrong = ["grammar", "hermes", "--tool-parser", "hermes", "--tools", "-"]
     done = subprocess.run([sys.executable, "-m", "unbraid", *wrong], capture_output=True, text=True)

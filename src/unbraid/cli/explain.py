@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from unbraid.cli.pairs import add_pair_flags, pair_of
+from unbraid.cli.pairs import add_pair_flags, add_template_flag, pair_of
 from unbraid.explain import explain
 
 __all__ = ["add_parser", "run"]
@@ -20,6 +20,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("name", nargs="?", help="a reasoning or tool parser's name, or a model family's")
     add_pair_flags(parser)
+    add_template_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unbraid.cli.files import json_of
-from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
+from unbraid.cli.pairs import add_pair_flags, add_template_flag, choice_of, pair_of
 from unbraid.constrain import Constraint, constrain
 from unbraid.errors import InvalidRequest
 
@@ -37,6 +37,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("name", nargs="?", help="the tool parser's name, as --tool-parser")
     add_pair_flags(parser)
+    add_template_flag(parser)
     parser.add_argument("--tools", metavar="FILE", required=True, help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="required", help="auto, required (default) or a name"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any, TypedDict
 
-__all__ = ["Names", "add_pair_flags", "choice_of", "pair_of"]
+from unbraid.pair import with_family
+
+__all__ = ["Names", "add_pair_flags", "add_template_flag", "choice_of", "pair_of"]
 
 
 class Names(TypedDict):
@@ -14,11 +16,14 @@ class Names(TypedDict):
     reasoning_parser: str | None
     tool_parser: str | None
     format: str | None
+    response_template: str | None
 
 
 def add_pair_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--reasoning-parser``, ``--tool-parser`` and ``--format``."""
-    parser.add_argument("--reasoning-parser", metavar="NAME", help="the format of the model's thinking")
+    parser.add_argument(
+        "--reasoning-parser", metavar="NAME", help="the format of the model's thinking; none for none"
+    )
     parser.add_argument(
         "--tool-parser",
         "--tool-call-parser",
@@ -31,9 +36,27 @@ def add_pair_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     )
 
 
+def add_template_flag(parser: argparse.ArgumentParser) -> None:
+    """Add ``--response-template``."""
+    parser.add_argument(
+        "--response-template",
+        metavar="PATH",
+        help="for hf and beam: a tokenizer_config.json, or its folder, that carries one",
+    )
+
+
 def pair_of(args: argparse.Namespace) -> Names:
-    """The names of a command line."""
-    return Names(reasoning_parser=args.reasoning_parser, tool_parser=args.tool_parser, format=args.format)
+    """The names of a command line; ``none`` for thinking stands over the family's half."""
+    reasoning, tools, family = args.reasoning_parser, args.tool_parser, args.format
+    if reasoning == "none":
+        _, tools, _ = with_family(family, None, tools)
+        reasoning = family = None
+    return Names(
+        reasoning_parser=reasoning,
+        tool_parser=tools,
+        format=family,
+        response_template=args.response_template,
+    )
 
 
 def choice_of(word: str) -> Any:

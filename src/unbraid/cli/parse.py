@@ -11,7 +11,7 @@ from typing import Any
 
 from unbraid.cli.cases import result_of
 from unbraid.cli.files import json_of, opened
-from unbraid.cli.pairs import add_pair_flags, choice_of, pair_of
+from unbraid.cli.pairs import add_pair_flags, add_template_flag, choice_of, pair_of
 from unbraid.errors import InvalidRequest, UnbraidError
 from unbraid.parser import Parser
 from unbraid.stream import Stream
@@ -29,6 +29,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("file", nargs="?", help="the raw output; standard input if left out")
     add_pair_flags(parser)
+    add_template_flag(parser)
     parser.add_argument("--tools", metavar="FILE", help="tools in OpenAI's shape, as JSON")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="auto", help="none, auto, required or a name"

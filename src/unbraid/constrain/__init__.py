@@ -26,7 +26,7 @@ from unbraid.constrain.response import build_response
 from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
 from unbraid.errors import InvalidRequest, Unsupported
-from unbraid.pair import halves, with_family
+from unbraid.pair import read_pair, with_family
 from unbraid.request import picked
 from unbraid.response.program import special_tokens
 from unbraid.syntax import Channels, Joint, Reasoning, Tools
@@ -141,17 +141,17 @@ def constrain(
     """
     _check_options(thinking, strict_level, reads_as, markers, max_calls, max_white, max_string)
     reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
-    pair = halves(reasoning_parser, tool_parser, response_template)
+    found = read_pair(reasoning_parser, tool_parser, response_template, tokenizer)
     wanted = demand(
         tools,
         tool_choice,
         parallel=parallel_tool_calls,
         level=strict_level,
         schema=response_schema,
-        max_calls=_most(pair[1] or pair[2], max_calls),
+        max_calls=_most(found[1] or found[2], max_calls),
     )
     if reads_as == "json":
-        return _plain(pair, wanted, thinking, picked(tool_choice).named, max_string)
+        return _plain(found, wanted, thinking, picked(tool_choice).named, max_string)
     if wanted is None:
         return None
     if wanted.mode != "none" and tool_parser is None:
@@ -160,8 +160,8 @@ def constrain(
         raise InvalidRequest("markers by token id need tokenizer=", param="markers")
     by_id = tokenizer if markers != "text" else None
     limits = Limits(max_calls, max_white, max_string)
-    grammar, found = _grammar(pair, wanted, thinking, limits, by_id, label=label)
-    return Constraint(grammar, "tokens" if found else "text", _describe(wanted, f"thinking {thinking}"))
+    grammar, named = _grammar(found, wanted, thinking, limits, by_id, label=label)
+    return Constraint(grammar, "tokens" if named else "text", _describe(wanted, f"thinking {thinking}"))
 
 
 def _check_options(
@@ -185,7 +185,7 @@ def _check_options(
 
 
 def _grammar(
-    pair: _Halves,
+    found: _Halves,
     wanted: Demand,
     thinking: Thinking,
     limits: Limits,
@@ -194,7 +194,7 @@ def _grammar(
     label: bool,
 ) -> tuple[Grammar, bool]:
     """The grammar in the pair's own notation, and whether a marker in it is named by id."""
-    reasoning, tools, joint = pair
+    reasoning, tools, joint = found
     ids: dict[str, int | None] = {}
     maker = marker_maker(None)
     if tokenizer is not None:
@@ -214,10 +214,10 @@ def _grammar(
 
 
 def _plain(
-    pair: _Halves, wanted: Demand | None, thinking: Thinking, one: bool, max_string: int | None
+    found: _Halves, wanted: Demand | None, thinking: Thinking, one: bool, max_string: int | None
 ) -> Constraint:
     """The calls as plain JSON; thinking, if any comes, stands in front and is not held."""
-    reasoning, _, _ = pair
+    reasoning, _, _ = found
     thinks = thinking not in _NONE
     if thinks and reasoning is None:
         raise Unsupported(

@@ -20,7 +20,7 @@ from unbraid.formats import (
 )
 from unbraid.formats.registry import hint
 from unbraid.machine.setup import call_openers, literals
-from unbraid.pair import halves, with_family
+from unbraid.pair import read_pair, with_family
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
 
 __all__ = ["ENFORCED", "IGNORED", "TURN_END", "Subject", "reasoning_data", "subject_of", "tools_data"]
@@ -49,9 +49,10 @@ IGNORED = "in no strand"
 
 @dataclass(frozen=True)
 class Subject:
-    """What is explained: its title, both halves with the names they were given, and a family's switch.
+    """What is explained: its title, both halves with the names they were given, a family's switch.
 
-    A format that is both halves is so under each of its names.
+    ``template`` is the response template that was given. A format that is both halves is so under
+    each of its names.
     """
 
     title: str
@@ -59,10 +60,15 @@ class Subject:
     tools: Tools | Joint | None
     names: tuple[str | None, str | None]
     switch: Switch | None = None
+    template: object = None
 
 
 def subject_of(
-    name: str | None, reasoning_parser: str | None, tool_parser: str | None, format: str | None
+    name: str | None,
+    reasoning_parser: str | None,
+    tool_parser: str | None,
+    format: str | None,
+    template: object = None,
 ) -> Subject:
     """What a name, or a pair as a parser takes it, stands for.
 
@@ -74,16 +80,16 @@ def subject_of(
             "give a name, or reasoning_parser, tool_parser and format: one of the two ways", param="name"
         )
     if name is not None:
-        return _named(name)
+        return _named(name, template)
     reasoning_name, tool_name, switch = with_family(format, reasoning_parser, tool_parser)
-    reasoning, tools, joint = halves(reasoning_name, tool_name)
+    reasoning, tools, joint = read_pair(reasoning_name, tool_name, template)
     both = _both(reasoning or joint, tools or joint)
     said = (("", format), ("reasoning ", reasoning_parser), ("tools ", tool_parser))
     title = ", ".join(f"{kind}{name}" for kind, name in said if name is not None)
-    return Subject(title, *both, (reasoning_name, tool_name), switch)
+    return Subject(title, *both, (reasoning_name, tool_name), switch, template)
 
 
-def _named(name: str) -> Subject:
+def _named(name: str, template: object) -> Subject:
     """The halves that are called so, else the model family."""
     reasoning: Reasoning | Joint | None = None
     tools: Tools | Joint | None = None
@@ -91,10 +97,13 @@ def _named(name: str) -> Subject:
         reasoning = reasoning_format(name)
     with suppress(UnknownParser):
         tools = tool_format(name)
+    if template is not None and (reasoning is not None or tools is not None):
+        _, _, joint = read_pair(name if reasoning else None, name if tools else None, template)
+        return Subject(name, joint, joint, (name, name), template=template)
     if reasoning is not None or tools is not None:
         return Subject(name, *_both(reasoning, tools), (name, name))
     try:
-        return subject_of(None, None, None, name)
+        return subject_of(None, None, None, name, template)
     except UnknownParser:
         known = sorted({*reasoning_names(), *tool_names(), *preset_names()})
         raise UnknownParser(f"unknown parser {name!r}: {hint(name, known)}", param="name") from None

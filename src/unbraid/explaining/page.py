@@ -280,7 +280,13 @@ def examples(subject: Subject) -> list[str]:
     lines = []
     for title, message in messages.items():
         try:
-            text = write(reasoning_name, tool_name, message, tools=_EXAMPLE_TOOLS)
+            text = write(
+                reasoning_name,
+                tool_name,
+                message,
+                tools=_EXAMPLE_TOOLS,
+                response_template=subject.template,
+            )
         except Inexpressible as refused:
             lines += [f"{title}: not written ({refused}).", ""]
         else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from unbraid.errors import Inexpressible, InvalidRequest
 from unbraid.machine.setup import Setup, setup
-from unbraid.pair import halves
+from unbraid.pair import read_pair
 from unbraid.prompts import PromptState
 from unbraid.request import asked
 from unbraid.schema import Typer
@@ -63,7 +63,7 @@ def make_pair(
     response_template: object = None,
 ) -> Pair:
     """The pair of these names; raises as ``Parser`` does for unknown or incompatible ones."""
-    reasoning, half, joint = halves(reasoning_parser, tool_parser, response_template)
+    reasoning, half, joint = read_pair(reasoning_parser, tool_parser, response_template)
     _, offered = asked(tools, None)
     called = half if offered is None or offered else None
     return Pair(
