@@ -170,7 +170,7 @@ class Slot:
             return _UNTYPED
         return Slot(self._root, merged[0] if len(merged) == 1 else {"anyOf": merged})
 
-    def _object_parts(self) -> list[tuple[dict[str, object], ...]]:
+    def object_parts(self) -> list[tuple[dict[str, object], ...]]:
         return [branch.parts for branch in self._branches if "object" in branch.kinds or not branch.typed]
 
 
@@ -210,7 +210,7 @@ class Typer:
 
     def __init__(self, parameters: object) -> None:
         self._slot = Slot(parameters, parameters)
-        branches = self._slot._object_parts()
+        branches = self._slot.object_parts()
         required = [_strings(part.get("required") for part in parts) for parts in branches]
         first = required[0] if required else []
         self.required: frozenset[str] = frozenset(first).intersection(*required)

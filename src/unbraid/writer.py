@@ -10,7 +10,7 @@ from unbraid.inline import separated
 from unbraid.message import Message, ToolCall
 from unbraid.pair import with_family
 from unbraid.prompts import PromptState
-from unbraid.syntax import NO_SPACE, Answer, Channels, Reasoning
+from unbraid.syntax import NO_SPACE, Answer, Channels, Reasoning, Space
 from unbraid.writing.calls import write_calls
 from unbraid.writing.channels import write_channels
 from unbraid.writing.pair import Pair, fail, make_pair, start_state
@@ -90,29 +90,15 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     if message.tool_calls and pair.tools is None:
         raise fail("tool_calls", "no tools are offered, or no tool parser is named")
     behind = bool(content and message.tool_calls and _content_behind(pair))
-    block, after = "", state.after
-    if pair.reasoning is not None and (
-        reasoning or _writes_empty(pair.reasoning, state, called=bool(message.tool_calls))
-    ):
-        if reasoning:
-            check_reasoning(pair, pair.reasoning, reasoning, state)
-        block = _block(pair.reasoning, reasoning, state)
-        answers = content and not behind
-        after = pair.reasoning.after if answers or pair.reasoning.after_in != "answer" else NO_SPACE
+    answers = bool(content) and not behind
+    block, after = _thinking(pair, reasoning, state, called=bool(message.tool_calls), answers=answers)
     calls = ""
     if message.tool_calls:
         assert pair.tools is not None
-        before = pair.tools.before if content and not behind else pair.tools.before_bare
+        before = pair.tools.before if answers else pair.tools.before_bare
         calls = before.text + write_calls(pair, message.tool_calls, history_calls)
-    turn_end = pair.setup.end.text if content and (behind or not calls) else ""
-    if end and pair.setup.dropped:
-        turn_end += pair.setup.dropped[0]
-    if pair.setup.answer is not None and pair.setup.answer.end is not None:
-        turn_end = pair.setup.answer.end.text + turn_end
-    alone = state.thinking == "absent" or pair.reasoning is None
-    begin = pair.setup.begin.text if alone and not block else ""
-    if not content and pair.tools is not None and not pair.tools.begin_calls:
-        begin = ""
+    turn_end = _turn_end(pair, framed=bool(content) and (behind or not calls), end=end)
+    begin = "" if block else _begin(pair, state, content)
     if behind:
         if not content.strip():
             raise fail("content", "white space that stands alone is framing")
@@ -124,6 +110,34 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     if content:
         check_content(pair, content, closing + calls, block=bool(block), after=after, end=turn_end)
     return block + after.text + begin + opening + content + closing + calls + turn_end
+
+
+def _thinking(
+    pair: Pair, reasoning: str, state: PromptState, *, called: bool, answers: bool
+) -> tuple[str, Space]:
+    """The block of thinking, and the framing behind it; ``answers``: content follows it."""
+    half = pair.reasoning
+    if half is None or not (reasoning or _writes_empty(half, state, called=called)):
+        return "", state.after
+    if reasoning:
+        check_reasoning(pair, half, reasoning, state)
+    after = half.after if answers or half.after_in != "answer" else NO_SPACE
+    return _block(half, reasoning, state), after
+
+
+def _begin(pair: Pair, state: PromptState, content: str) -> str:
+    """The framing at the beginning of an output without thinking."""
+    alone = state.thinking == "absent" or pair.reasoning is None
+    calls_alone = not content and pair.tools is not None and not pair.tools.begin_calls
+    return pair.setup.begin.text if alone and not calls_alone else ""
+
+
+def _turn_end(pair: Pair, *, framed: bool, end: bool) -> str:
+    """What stands behind the message: the answer's end, the framing of content, the turn's end."""
+    answer = pair.setup.answer
+    text = answer.end.text if answer is not None and answer.end is not None else ""
+    text += pair.setup.end.text if framed else ""
+    return text + (pair.setup.dropped[0] if end and pair.setup.dropped else "")
 
 
 def _content_behind(pair: Pair) -> bool:

@@ -207,16 +207,8 @@ def text_splits(text: str) -> Iterator[list[Piece]]:
         yield [(char, None) for char in text]
     for cut in range(1, len(text) if len(text) <= EVERY_SPLIT_UP_TO else 0):
         yield [(text[:cut], None), (text[cut:], None)]
-    chance = random.Random(0)
-    most = _largest(12, len(text))
-    for _ in range(RANDOM_SPLITS):
-        pieces: list[Piece] = []
-        at = 0
-        while at < len(text):
-            size = chance.randint(1, most)
-            pieces.append((text[at : at + size], None))
-            at += size
-        yield pieces
+    for cuts in _random_cuts(len(text), 12):
+        yield [(text[one], None) for one in cuts]
 
 
 def token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
@@ -228,21 +220,21 @@ def token_splits(tokens: Sequence[Any]) -> Iterator[list[Piece]]:
         yield [("", [tokens[0][0]]) if tokens else ("", None), *_late(tokens)]
     for cut in range(1, len(tokens) if len(tokens) <= EVERY_SPLIT_UP_TO else 0):
         yield [_joined(singles[:cut]), _joined(singles[cut:])]
+    for cuts in _random_cuts(len(singles), 8):
+        yield [_joined(singles[one]) for one in cuts]
+
+
+def _random_cuts(length: int, usual: int) -> Iterator[list[slice]]:
+    """Cuts at random; beyond ``SINGLES_UP_TO`` the number of pieces no longer grows with the length."""
     chance = random.Random(0)
-    most = _largest(8, len(singles))
+    most = max(usual, usual * length // SINGLES_UP_TO)
     for _ in range(RANDOM_SPLITS):
-        pieces: list[Piece] = []
+        found: list[slice] = []
         at = 0
-        while at < len(singles):
-            size = chance.randint(1, most)
-            pieces.append(_joined(singles[at : at + size]))
-            at += size
-        yield pieces
-
-
-def _largest(usual: int, length: int) -> int:
-    """The largest random piece: beyond ``SINGLES_UP_TO`` the number of pieces no longer grows."""
-    return max(usual, usual * length // SINGLES_UP_TO)
+        while at < length:
+            found.append(slice(at, at + chance.randint(1, most)))
+            at = found[-1].stop
+        yield found
 
 
 def _late(tokens: Sequence[Any]) -> Iterator[Piece]:

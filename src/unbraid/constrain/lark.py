@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from unbraid.constrain.tree import (
     Alt,
@@ -94,9 +94,7 @@ class _Emitter:
         name = self.names.get(node)
         if name is None:
             name = self.names[node] = f"r{len(self.names)}"
-            at = len(self.lines)
-            self.lines.append("")
-            self.lines[at] = f"{name}: {self.body(node)}"
+            self.define(name, lambda: self.body(node))
         return name
 
     def body(self, node: Node) -> str:
@@ -120,10 +118,14 @@ class _Emitter:
         found = self.references.get(name)
         if found is None:
             found = self.references[name] = f"v{len(self.references)}"
-            at = len(self.lines)
-            self.lines.append("")
-            self.lines[at] = f"{found}: {self.expression(self.grammar.rules[name])}"
+            self.define(found, lambda: self.expression(self.grammar.rules[name]))
         return found
+
+    def define(self, name: str, body: Callable[[], str]) -> None:
+        """Write a rule, in front of those that its body defines."""
+        at = len(self.lines)
+        self.lines.append("")
+        self.lines[at] = f"{name}: {body()}"
 
     def terminal(self, body: str) -> str:
         """The name of a terminal."""

@@ -60,7 +60,7 @@ class AnswerMachine(CallMachine):
         self.answered = True
         yield from self.behind()
 
-    def opens_answer(self, marker: str) -> bool:
+    def opens_answer(self) -> bool:
         """Whether a marker in front of content counts: ordinary text only where no content came before."""
         assert self.setup.answer is not None
         return self.blank or certain(self.setup.answer.open, self.setup.stems)

@@ -160,7 +160,7 @@ class TagMachine(AnswerMachine, Aside):
                 return self.by_id(marker) and self.is_marker(marker, self.i)
         elif kind == "end":
             return self.after_call and self.blank and self.is_marker(marker, self.i)
-        elif kind == "answer" and strand == "content" and not self.opens_answer(marker):
+        elif kind == "answer" and strand == "content" and not self.opens_answer():
             return self.by_id(marker) and self.is_marker(marker, self.i)
         elif kind == "answer_end":
             ends = self.ends_answer(marker)

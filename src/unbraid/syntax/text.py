@@ -27,26 +27,36 @@ __all__ = [
 ]
 
 WHITE = " \t\r\n"
+"""White space that framing is made of."""
 
 UNQUOTED = r"[^\s<>{}\[\]()\"'`,=/]"
+"""A character of a name that may stand without quotes in a tag."""
 
 NAME_CHARS = r"[^\s<>{}\[\]()\"'`,=]"
+"""A character of a function's name, where a family says no other class."""
 
 ATTRIBUTE = (("&", "&amp;"), ('"', "&quot;"))
+"""The entities of an attribute's value."""
 
 BLANK = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+"""Every character that ``str.isspace`` takes for white space."""
 
 ANY = "*"
+"""Any recipient of a route, any other word of a switch."""
 
 MAX_WHITE = 64
+"""How much white space a look-ahead skips."""
 
 MAX_NAME = 256
+"""The length of a name or a key."""
 
 MAX_DEPTH = 512
+"""How deep values nest."""
 
 MAX_NUMBER = 1024
+"""The length of a number."""
 
 
 @dataclass(frozen=True)

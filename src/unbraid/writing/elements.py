@@ -58,7 +58,7 @@ def _element(part: Elements, name: str, slot: Slot, value: str, path: str) -> st
         out.append(f"{part.mark}<{name}>")
         if token in "{[":
             stack.append(_Open(name, slot, token == "["))
-            _check_container(part, slot, token, tokens[n + 1], path)
+            _check_container(slot, token, tokens[n + 1], path)
         else:
             out += [_leaf(part, slot, token, path), f"{part.mark}</{name}>"]
     return "".join(out)
@@ -70,7 +70,7 @@ def _key(key: str, path: str) -> str:
     return key
 
 
-def _check_container(part: Elements, slot: Slot, opener: str, following: str, path: str) -> None:
+def _check_container(slot: Slot, opener: str, following: str, path: str) -> None:
     """Raise Inexpressible unless a list or an object is read back as one."""
     if following in "}]":
         value = opener + following
