@@ -16,6 +16,7 @@ from unbraid.errors import InvalidRequest
 __all__ = ["Picked", "asked", "functions", "picked"]
 
 Mode = Literal["none", "auto", "required"]
+MAX_LISTED = 8
 _WORDS: dict[object, Mode] = {None: "auto", "none": "none", "auto": "auto", "required": "required"}
 
 
@@ -34,10 +35,21 @@ class Picked:
         """Raise InvalidRequest for a function that is not ``known``, or a call that none can meet."""
         for name, path in (self.names or {}).items():
             if name not in known:
-                listed = ", ".join(sorted(known)) or "none"
-                raise InvalidRequest(f"{path} names {name!r}, which is not in tools ({listed})", param=path)
+                raise InvalidRequest(
+                    f"{path} names {name!r}, which is not in tools ({_listed(name, known)})", param=path
+                )
         if self.mode == "required" and not known:
             raise InvalidRequest("tool_choice demands a call, but tools holds no function", param="tools")
+
+
+def _listed(name: str, known: Collection[str]) -> str:
+    """The known names; of many, those that are like ``name``."""
+    from difflib import get_close_matches
+
+    if len(known) <= MAX_LISTED:
+        return ", ".join(sorted(known)) or "none"
+    near = get_close_matches(name, known, 3)
+    return f"{len(known)} functions, the nearest {', '.join(near)}" if near else f"{len(known)} functions"
 
 
 def picked(choice: Any) -> Picked:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unbraid.errors import InvalidRequest
+from unbraid import validate
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.prompts import prompt_state
 from unbraid.suffixes import SUFFIX, suffix_in_prompt, suffix_in_vocabulary
@@ -51,9 +51,8 @@ def _chosen(variants: Variants, kwargs: Mapping[str, Any] | None) -> str | None:
         return None
     names = dict(variants.names)
     if not isinstance(word, str) or word not in names:
-        raise InvalidRequest(
-            f"{variants.variable} must be one of {', '.join(names)}, not {word!r}",
-            param=f"chat_template_kwargs.{variants.variable}",
+        raise validate.wrong(
+            f"chat_template_kwargs.{variants.variable}", f"one of {', '.join(names)} or None", word
         )
     return names[word]
 
@@ -115,8 +114,9 @@ def _given(word: object) -> str | None:
         return None if word is None else ""
     suffix = f":{word}" if isinstance(word, str) and not word.startswith(":") else word
     if not isinstance(suffix, str) or not SUFFIX.fullmatch(suffix):
-        raise InvalidRequest(
-            f"{SUFFIX_VARIABLE} must be a colon and up to 32 letters, digits, dots, - or _, not {word!r}",
-            param=f"chat_template_kwargs.{SUFFIX_VARIABLE}",
+        raise validate.wrong(
+            f"chat_template_kwargs.{SUFFIX_VARIABLE}",
+            "a colon and up to 32 letters, digits, dots, - or _",
+            word,
         )
     return suffix

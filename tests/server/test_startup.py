@@ -105,6 +105,20 @@ def test_a_level_that_is_no_word_is_refused_at_the_start() -> None:
         )
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_s_level_that_is_no_word_is_a_bad_request(stream: bool) -> None:
+    async def run() -> Any:
+        options = {"reasoning_parser": "ling3", "chat_template": PLAIN, "markers": "text"}
+        async with raw(replay("x"), **options) as http:
+            kwargs = {"thinking_option": True}
+            body = {"messages": USER, "chat_template_kwargs": kwargs, "stream": stream}
+            return await http.post("/v1/chat/completions", json=body)
+
+    answer = asyncio.run(run())
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "chat_template_kwargs.thinking_option"
+
+
 def test_flags() -> None:
     options = parse(
         "--reasoning-parser", "qwen3", "--thinking-token-budget", "7", "--chat-template", "unbraid"
