@@ -118,9 +118,9 @@ class Recovery(Reader):
 
     def only_begins(self, trial: Trial) -> bool:
         """Whether nothing but what begins a call was read, in a format where text begins so too."""
+        read = "".join(text for kind, text in trial if kind not in ("white", "framing"))
         tools = self.setup.tools
-        kinds = [kind for kind, _ in trial if kind not in ("white", "framing")]
-        return tools is not None and tools.call.anchor and kinds == ["markup"]
+        return tools is not None and tools.call.anchor and read in self.setup.call_openers
 
     @staticmethod
     def required(parts: tuple[Part, ...]) -> bool:
