@@ -205,7 +205,9 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
         if not isinstance(half.section, Section):
             _refuse(f"{owner}.section", "a Section", half.section)
         _literals(f"{owner}.section", half.section, ("open", "close"))
-    _spaces(owner, half, ("before", "between", "after", "before_bare", "begin", "end"))
+    _spaces(owner, half, ("before", "between", "after", "begin", "end"))
+    if half.before_bare is not None:
+        _spaces(owner, half, ("before_bare",))
     _answer(f"{owner}.answer", half.answer)
     _chosen(owner, half)
     _texts(owner, half, ("dropped", "stems", "models"))

@@ -92,13 +92,15 @@ def _write_tags(pair: Pair, message: Message, state: PromptState, history_calls:
     behind = bool(content and message.tool_calls and _content_behind(pair))
     answers = bool(content) and not behind
     block, after = _thinking(pair, reasoning, state, called=bool(message.tool_calls), answers=answers)
+    begin = "" if block else _begin(pair, state)
     calls = ""
     if message.tool_calls:
         assert pair.tools is not None
-        before = pair.tools.before if answers else pair.tools.before_bare
-        calls = before.text + write_calls(pair, message.tool_calls, history_calls)
+        before: Space | None = pair.tools.before if answers else pair.tools.before_bare
+        if before is not None and not answers:
+            begin = ""
+        calls = (before or NO_SPACE).text + write_calls(pair, message.tool_calls, history_calls)
     turn_end = _turn_end(pair, framed=bool(content) and (behind or not calls), end=end)
-    begin = "" if block else _begin(pair, state, content)
     if behind:
         if not content.strip():
             raise fail("content", "white space that stands alone is framing")
@@ -125,11 +127,10 @@ def _thinking(
     return _block(half, reasoning, state), after
 
 
-def _begin(pair: Pair, state: PromptState, content: str) -> str:
+def _begin(pair: Pair, state: PromptState) -> str:
     """The framing at the beginning of an output without thinking."""
     alone = state.thinking == "absent" or pair.reasoning is None
-    calls_alone = not content and pair.tools is not None and not pair.tools.begin_calls
-    return pair.setup.begin.text if alone and not calls_alone else ""
+    return pair.setup.begin.text if alone else ""
 
 
 def _turn_end(pair: Pair, *, framed: bool, end: bool) -> str:

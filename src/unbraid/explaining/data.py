@@ -19,7 +19,7 @@ from unbraid.formats import (
     tool_names,
 )
 from unbraid.formats.registry import hint
-from unbraid.machine.setup import call_openers, literals
+from unbraid.machine.setup import call_openers, literals, markers_of
 from unbraid.pair import read_pair, with_family
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
 
@@ -229,6 +229,8 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
         markers = [_marker(half.section.open, "opens the calls"), *markers,
                    _marker(half.section.close, "closes the calls")]  # fmt: skip
     written = written_id(half)
+    framing = {part: getattr(half, part) for part in ("begin", "before", "between", "after", "end")}
+    framing["before_bare"] = half.begin if half.before_bare is None else half.before_bare
     return {
         "names": names_of("tools", half),
         "sglang": sglang_names_of("tools", half),
@@ -244,10 +246,7 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
         "anchored": half.call.anchor,
         "atomic": half.call.atomic,
         "content": half.content,
-        "framing": {
-            part: _space(getattr(half, part))
-            for part in ("begin", "before", "before_bare", "between", "after", "end")
-        },
+        "framing": {part: _space(space) for part, space in framing.items()},
         "cut_policy": dict(CUT_CALLS),
         "enforced": dict(ENFORCED),
     }
@@ -284,8 +283,4 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
 
 def _inner_markers(half: Channels) -> list[Lit]:
     """The markers of calls that stand in a body with a markup of their own."""
-    found: list[Lit] = []
-    for calls in (one.calls for one in half.routes if one.calls is not None):
-        found += [calls.section.open, calls.section.close] if calls.section else []
-        found += literals(calls.call.parts)
-    return found
+    return [one for route in half.routes if route.calls is not None for one in markers_of(route.calls)]

@@ -13,7 +13,7 @@ TOOLS = Tools(
         )
     ),
     begin=space("\n"),
-    begin_calls=False,
+    before_bare=space(""),
     dropped=("<end_of_turn>", "<eos>", "<start_function_response>"),
     models=("FunctionGemma",),
 )

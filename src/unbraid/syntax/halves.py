@@ -115,8 +115,8 @@ class Tools:
 
     ``before``, ``between`` and ``after`` are the white space before the first call
     (behind content), between calls, and behind the last. ``before_bare`` stands before
-    a first call without content; the parser takes white space that stands alone for
-    framing anyway, so it and ``after`` only tell the writer. ``begin`` is what
+    a first call without content, None: what an output begins with; the parser takes white space
+    that stands alone for framing anyway, so it and ``after`` only tell the writer. ``begin`` is what
     stands at the beginning of an output that does not begin with thinking, ``end`` between
     content and the turn's end. ``ids``: how call ids are made (``random``, ``nine``: nine
     alphanumerics). ``calls_per_turn``: how many calls the writer and the grammar put
@@ -129,7 +129,6 @@ class Tools:
     are read. ``echoes``: what stood between a call's markers may be said again behind them, with
     another closer; it is dropped.
     ``answer``: the markers around content, said in both halves. ``models`` names who writes it.
-    ``begin_calls`` False: ``begin`` stands in front of content only.
     """
 
     call: Calls
@@ -137,7 +136,7 @@ class Tools:
     before: Space = NO_SPACE
     between: Space = NO_SPACE
     after: Space = NO_SPACE
-    before_bare: Space = NO_SPACE
+    before_bare: Space | None = None
     begin: Space = NO_SPACE
     end: Space = NO_SPACE
     content: Literal["before", "behind"] = "before"
@@ -147,7 +146,6 @@ class Tools:
     suffixes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     stems: tuple[str, ...] = ()
-    begin_calls: bool = True
     echoes: bool = False
     answer: Answer | None = None
     models: tuple[str, ...] = ()
