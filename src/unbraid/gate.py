@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unbraid import validate
-from unbraid.errors import InvalidRequest
+from unbraid.errors import InvalidRequest, TokenizerMismatch
 from unbraid.gate_channels import Messages, Phase
 from unbraid.gate_response import Regions
 from unbraid.machine.alignment import Alignment
@@ -85,6 +85,7 @@ class Gate:
 
     Raises:
         UnknownParser, BrokenFormat, IncompatiblePair: about the names.
+        TokenizerMismatch: for a tokenizer that can't write what begins or ends thinking.
         InvalidRequest: for an argument of a wrong type, here and in every method.
     """
 
@@ -127,6 +128,10 @@ class Gate:
             self._all_by_id = False
             known = special_tokens(self._joint, tokenizer)
             self._state = State(tokenizer=tokenizer, markers=known)
+
+    def __repr__(self) -> str:
+        reasoning, tools = self._names
+        return f"Gate(reasoning_parser={reasoning!r}, tool_parser={tools!r}, constrained={self._constrained})"
 
     def _spellings(self) -> tuple[list[str], list[str], list[str]]:
         """The texts that end thinking, that begin it, and the calls' openers that end it."""
@@ -174,7 +179,13 @@ class Gate:
 
     def _sequences(self, spellings: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """The token ids of each spelling, as the tokenizer writes it."""
-        return tuple(tuple(self._tokenizer.encode(one)) for one in spellings)
+        try:
+            return tuple(tuple(self._tokenizer.encode(one)) for one in spellings)
+        except ValueError as cause:
+            texts = ", ".join(map(repr, spellings))
+            raise TokenizerMismatch(
+                f"this tokenizer can't write {texts}: {cause}", param="tokenizer"
+            ) from cause
 
     # -- the prompt -----------------------------------------------------------
 

@@ -188,6 +188,12 @@ class Parser:
             spans=self._spans,
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"Parser(reasoning_parser={self.reasoning_parser!r}, tool_parser={self.tool_parser!r}, "
+            f"thinking={self._thinking_state()!r})"
+        )
+
     def _find_halves(
         self, family: str | None, reasoning_parser: str | None, tool_parser: str | None, template: object
     ) -> Switch | None:

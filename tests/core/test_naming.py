@@ -17,6 +17,7 @@ from unbraid import (
     InvalidRequest,
     Message,
     Parser,
+    TokenizerMismatch,
     TokenTable,
     ToolCall,
     UnknownParser,
@@ -197,3 +198,17 @@ def test_every_public_name_is_what_it_says() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert set(unbraid.__all__) <= set(dir(unbraid))
+
+
+def test_they_say_what_they_are() -> None:
+    parser = Parser(format="qwen3", prompt="<think>\n")
+    assert repr(parser) == "Parser(reasoning_parser='qwen3', tool_parser='hermes', thinking='open')"
+    gate = Gate(format="qwen3", tokenizer=TABLE)
+    assert repr(gate) == "Gate(reasoning_parser='qwen3', tool_parser='hermes', constrained=False)"
+    for family in preset_names():
+        assert preset(family).tools is None or repr(preset(family).tools) in repr(Parser(format=family))
+
+
+def test_a_tokenizer_that_can_t_write_the_markers_is_a_mismatch() -> None:
+    with pytest.raises(TokenizerMismatch, match="can't write '<"):
+        Gate(format="qwen3", tokenizer=TokenTable({1: b"a"}))
