@@ -324,7 +324,7 @@ def write_parts(parts: Sequence[Any], name: str, arguments: dict[str, Any], choo
             out += [_element(part, key, value) for key, value in arguments.items()]
         elif isinstance(part, GemmaObject):
             if part.strings:
-                out.append(_gemma(arguments, part.quote))
+                out.append(_gemma(arguments, choose.choice((part.quote, part.quote, '"'))))
             else:
                 quoted = (f"{key}:{part.quote}{_raw(value)}{part.quote}" for key, value in arguments.items())
                 out.append("{" + ",".join(quoted) + "}")

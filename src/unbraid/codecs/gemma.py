@@ -373,6 +373,7 @@ class GemmaReader:
             char = m.buf[m.i : m.i + 1]
             if m.buf[m.i :] in ("", "\\"):
                 if m.eof:
+                    m.put_back("".join(pieces))
                     raise Cut
                 yield
             elif char in '"\\' or char < " " or (yield from m.literal(self.markers)) is not None:
@@ -382,22 +383,23 @@ class GemmaReader:
                 m.i += 1
         text = "".join(pieces)
         value = string_value(text + '"') if char == '"' else None
-        if value is None or not (yield from self.ends_value()):
+        behind = (yield from self.behind_string()) if value is not None else ""
+        if not behind.startswith((",", "}", "]", ")")):
             m.put_back(text)
+            if value is not None and not behind and m.eof:
+                raise Cut
             return None
         m.i += 1
         m.mark(self.kind, len(text) + 1)
         return value
 
-    def ends_value(self) -> Generator[None, None, bool]:
-        """Whether what may follow a value stands behind the quote here, white space between."""
+    def behind_string(self) -> Generator[None, None, str]:
+        """What stands behind the quote here, white space between."""
         m = self.m
         while True:
             behind = m.buf[m.i + 1 : m.i + MAX_WHITE + 2].lstrip(WHITE)
-            if behind or len(m.buf) > m.i + MAX_WHITE + 1:
-                return behind.startswith((",", "}", "]", ")"))
-            if m.eof:
-                raise Cut
+            if behind or len(m.buf) > m.i + MAX_WHITE + 1 or m.eof:
+                return behind
             yield
 
     def bare(self) -> Generator[None, None, str]:
