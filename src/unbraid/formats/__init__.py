@@ -1,31 +1,8 @@
 """The formats: one file per family, loaded only when a name asks for it."""
+# ruff: noqa: F403 (the registry says its names)
 
-from unbraid.formats.registry import (
-    REASONING_PARSERS,
-    TOOL_PARSERS,
-    load_own,
-    names_of,
-    preset,
-    preset_names,
-    reasoning_format,
-    reasoning_names,
-    register,
-    sglang_names_of,
-    tool_format,
-    tool_names,
-)
+from unbraid.formats import registry
+from unbraid.formats.registry import *
 
-__all__ = [
-    "REASONING_PARSERS",
-    "TOOL_PARSERS",
-    "load_own",
-    "names_of",
-    "preset",
-    "preset_names",
-    "reasoning_format",
-    "reasoning_names",
-    "register",
-    "sglang_names_of",
-    "tool_format",
-    "tool_names",
-]
+__all__: list[str] = []
+__all__ += registry.__all__

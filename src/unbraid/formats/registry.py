@@ -24,6 +24,7 @@ from unbraid.syntax import Joint, Preset, Reasoning, Tools
 __all__ = [
     "REASONING_PARSERS",
     "TOOL_PARSERS",
+    "load_own",
     "names_of",
     "preset",
     "preset_names",
