@@ -12,13 +12,14 @@ import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from unbraid import validate
 from unbraid.errors import InvalidRequest, TokenizerMismatch
-from unbraid.gate_channels import Messages, Phase
-from unbraid.gate_response import Regions
+from unbraid.gate.carry import Carry, End
+from unbraid.gate.channels import Messages, Phase
+from unbraid.gate.response import Regions
 from unbraid.machine.alignment import Alignment
 from unbraid.machine.frames import frame_of, place_in, route_at
 from unbraid.machine.response import start_of
@@ -36,38 +37,6 @@ __all__ = ["Carry", "End", "Gate"]
 
 _BLANKS = tuple(char.encode() for char in BLANK)
 _blank_run = re.compile(b"(?:" + b"|".join(map(re.escape, _BLANKS)) + b")*").match
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Where thinking ends: the first token behind it, counted from the start of the output.
-
-    ``implicit``: that token is itself part of what follows (a call's opener), so a
-    grammar has to be fed with it.
-    """
-
-    token: int
-    implicit: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """What ``find_end`` has to know of the ids before; made by ``Gate.begin``.
-
-    ``tail`` are the last bytes, in which a marker may have begun, and ``starts``
-    where the tokens of the tail begin in the output; ``prompt`` is the text in front.
-    In a channel format ``header`` is what the prompt wrote of the first header, and
-    ``route`` the row of the routing table whose body is being read.
-    """
-
-    phase: Phase
-    tokens: int = 0
-    length: int = 0
-    tail: bytes = b""
-    starts: tuple[tuple[int, int, int], ...] = ()
-    prompt: str | None = None
-    header: str = ""
-    route: int = 0
 
 
 class Gate:
@@ -332,19 +301,19 @@ class Gate:
 
     def _trim(self, state: Carry) -> Carry:
         """Keep only the bytes in which a marker may have begun."""
-        return _cut(state, max(len(state.tail) - self._keep, 0))
+        return state.behind(max(len(state.tail) - self._keep, 0))
 
     def _begin_output(self, state: Carry) -> tuple[End | None, Carry]:
         """Thinking is not open yet: an opener opens it, anything else means there is none."""
         blank = _blank_run(state.tail)
-        state = _cut(state, blank.end() if blank else 0)
+        state = state.behind(blank.end() if blank else 0)
         text = state.tail
         base = state.length - len(text)
         for opener in self._openers:
             if text.startswith(opener):
                 token_id = self._ids[opener]
                 if token_id is None or any(one[0] == base and one[2] == token_id for one in state.starts):
-                    return None, replace(_cut(state, len(opener)), phase="open")
+                    return None, replace(state.behind(len(opener)), phase="open")
         if any(one.startswith(text) for one in (*self._openers, *_BLANKS)):
             return None, state
         return self._end(state, base, True)
@@ -363,7 +332,7 @@ class Gate:
         if reader.phase == "first":
             begin = len(text) - len(text.lstrip(WHITE))
         done = len(text[:begin].encode("utf-8", "surrogateescape"))
-        return None, replace(_cut(state, done), phase=reader.phase, route=reader.route)
+        return None, replace(state.behind(done), phase=reader.phase, route=reader.route)
 
     def _template_end(
         self, state: Carry, template: ResponseTemplate, finished: bool = False
@@ -375,7 +344,7 @@ class Gate:
             return end, Carry("over", state.tokens, state.length)
         done = len(text[: max(reader.at(), 0)].encode("utf-8", "surrogateescape"))
         left = state.header[len(state.header) - reader.ghost :]
-        return None, replace(_cut(state, done), phase="open" if reader.inside else "absent", header=left)
+        return None, replace(state.behind(done), phase="open" if reader.inside else "absent", header=left)
 
     def _read_on(self, reader: Messages | Regions, state: Carry, finished: bool) -> tuple[str, End | None]:
         """Feed the tail to a reader: the text of the tail, and the end of thinking if the reader found it."""
@@ -489,10 +458,3 @@ class Gate:
         if first is None:
             return None
         return End(bisect_left(begins, first), True)
-
-
-def _cut(state: Carry, done: int) -> Carry:
-    """The carry without the first bytes of its tail, and without the tokens that begin in them."""
-    first = state.length - len(state.tail) + done
-    starts = state.starts[bisect_left(state.starts, (first,)) :]
-    return replace(state, tail=state.tail[done:], starts=starts)
