@@ -413,9 +413,7 @@ class _Call:
         """The tool's name, if the format can carry it."""
         name = encode_entities(self.tool.name, entities)
         if len(name) > MAX_NAME or not re.fullmatch(f"(?:{chars})+", name):
-            raise Unsupported(
-                f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"
-            )
+            raise self.tool.uncarried()
         return name
 
     def id(self, part: Id) -> Node:
@@ -432,17 +430,8 @@ class _Call:
         part = next(part for part in self.parts if isinstance(part, Envelope))
         tool = self.tool
         schema = arguments(tool.parameters, tool.strict, self.builder.limits.max_string, tool.param)
-        name = (part.name[0], self.trimmed_name())
+        name = (part.name[0], tool.in_json())
         return json_node(enveloped(schema, name, part.arguments[0], tool.param))
-
-    def trimmed_name(self) -> str:
-        """The tool's name as a JSON string may carry it."""
-        name = self.tool.name
-        if len(name) > MAX_NAME or name != name.strip(WHITE):
-            raise Unsupported(
-                f"the format can't carry the function name {name!r}", param=f"{self.tool.param}.name"
-            )
-        return name
 
     def listed(self, part: Envelopes) -> Node:
         """The calls of a row, each of any of the tools."""
@@ -458,7 +447,7 @@ class _Call:
 
     def envelope(self, part: Envelope | Named) -> Node:
         """The call as a JSON object: the name, then the arguments."""
-        name = json.dumps(self.trimmed_name(), ensure_ascii=False)
+        name = json.dumps(self.tool.in_json(), ensure_ascii=False)
         if isinstance(part, Named):
             return seq(Text("{" + name + ":"), GAP, self.json(), Text("}"))
         members: list[tuple[str, Node]] = [(part.name[0], Text(name)), (part.arguments[0], self.json())]

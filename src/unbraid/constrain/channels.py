@@ -141,9 +141,7 @@ class _Builder:
     def recipient(self, route: Route, tool: Tool) -> Text:
         """The recipient that names a tool."""
         if len(tool.name) > MAX_NAME or not re.fullmatch(f"{RECIPIENT}+", tool.name):
-            raise Unsupported(
-                f"the format can't carry the function name {tool.name!r}", param=f"{tool.param}.name"
-            )
+            raise tool.uncarried()
         pattern = next(one for one in route.to if "{name}" in one)
         return Text((self.channels.to or "") + pattern.replace("{name}", tool.name))
 

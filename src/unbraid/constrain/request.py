@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from unbraid.constrain.checks import check_depth, checked
-from unbraid.errors import InvalidRequest
+from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.request import Mode, functions, picked
+from unbraid.syntax import MAX_NAME, WHITE
 
 __all__ = ["Demand", "Tool", "demand"]
 
@@ -22,6 +23,17 @@ class Tool:
     parameters: Any
     strict: bool
     param: str
+
+    def in_json(self) -> str:
+        """The name as a JSON string carries it; raises Unsupported for one that would be read trimmed."""
+        if len(self.name) > MAX_NAME or self.name != self.name.strip(WHITE):
+            raise self.uncarried()
+        return self.name
+
+    def uncarried(self) -> Unsupported:
+        """The refusal of a name that the format can't carry."""
+        message = f"the format can't carry the function name {self.name!r}"
+        return Unsupported(message, param=f"{self.param}.name")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from unbraid.literals import quote
 from unbraid.response.calls import PLACEHOLDER, rule
 from unbraid.response.expression import expression
 from unbraid.response.spelling import closer_of, marker_text, spelling, tag_of
-from unbraid.syntax import MAX_NAME, WHITE, Field, Lit, Pairs, Pattern, ResponseTemplate
+from unbraid.syntax import Field, Lit, Pairs, Pattern, ResponseTemplate
 
 __all__ = ["build_response"]
 
@@ -287,9 +287,7 @@ class _Builder:
             and isinstance(field.open, Pattern)
             and not expression(field.open.text).whole(text)
         ):
-            raise Unsupported(
-                f"the format can't carry the function name {tool.name!r}", param=f"{tool.param}.name"
-            )
+            raise tool.uncarried()
         return text
 
     def shape(self, field: Field) -> tuple[Any, Any]:
@@ -311,9 +309,9 @@ class _Builder:
     def body_of(self, field: Field, tool: Tool) -> Node:
         """The body of a tool's call, or its entry in a list."""
         name, value = self.shape(field)
-        self.check_name(tool)
+        called = tool.in_json()
         if not field.each and value == "{content}":
-            if not self.named_by(field) and name != tool.name:
+            if not self.named_by(field) and name != called:
                 raise _unsupported(f"no place for the name {tool.name!r}", "tool_parser")
             return self.arguments(field, tool)
         keys = [self.key(one, field.each) for one in (name, value)]
@@ -324,7 +322,7 @@ class _Builder:
             raise _unsupported("a transform that can't be told backwards", "tool_parser")
         before = "".join(f"{{{quote(key)}: " for key in path[:-1])
         return seq(
-            Text(f"{before}{{{quote(path[-1])}:"), GAP, Text(f"{quote(tool.name)},"), GAP,
+            Text(f"{before}{{{quote(path[-1])}:"), GAP, Text(f"{quote(called)},"), GAP,
             Text(f"{quote(other[-1])}:"), GAP, self.arguments(field, tool), Text("}" * len(path)),
         )  # fmt: skip
 
@@ -335,13 +333,6 @@ class _Builder:
         if found is None or (not each and (path[0] != "content" or len(path) < 2)):
             raise _unsupported("a transform that can't be told backwards", "tool_parser")
         return path if each else path[1:]
-
-    @staticmethod
-    def check_name(tool: Tool) -> None:
-        if len(tool.name) > MAX_NAME or tool.name != tool.name.strip(WHITE):
-            raise Unsupported(
-                f"the format can't carry the function name {tool.name!r}", param=f"{tool.param}.name"
-            )
 
     def arguments(self, field: Field, tool: Tool) -> Node:
         """The arguments in the template's notation."""

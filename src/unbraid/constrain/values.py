@@ -11,7 +11,6 @@ from unbraid.constrain.notations import GemmaText, PythonText
 from unbraid.constrain.pairs import PAIRS, QuotedPairs, RawPairs, Scope, XmlPairs, object_branches
 from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Node, Regex, Repeat, Space, Text, alt, seq
-from unbraid.errors import Unsupported
 from unbraid.machine.setup import Setup
 from unbraid.schema import Typer
 from unbraid.syntax import MAX_NAME, Elements, GemmaObject, Pairs, Part
@@ -57,9 +56,7 @@ class Values:
             or not re.fullmatch(rf"{NAME}+", name)
             or not (name[0].isalpha() or name[0] == "_")
         ):
-            raise Unsupported(
-                f"the format can't carry the function name {name!r}", param=f"{tool.param}.name"
-            )
+            raise tool.uncarried()
         typed = self.scope.typed(PythonText(), tool)
         if not tool.strict:
             keyword = seq(Regex("[A-Za-z_][A-Za-z0-9_]{0,63}"), Text("="), typed.anything())
