@@ -15,6 +15,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tests.laws.reading import read, read_every_way, strands
 from tests.support.hostile import Piece
 from unbraid import HFTokenizer, Parser, Tokenizer, TokenTable
+from unbraid.tokens import Offsets
 
 THINK, END, CALL, CLOSE = "<think>", "</think>", "<tool_call>", "</tool_call>"
 
@@ -224,3 +225,13 @@ def test_stray_markers_of_calls_are_markup_too(hf: HFTokenizer, where: str) -> N
     assert [(one.code, one.start) for one in message.diagnostics] == [("stray_marker", 1)]
     spelled = read_every_way(parser, f"a{CLOSE}b", ids=tokens(hf, "a", [CLOSE], "b"))
     assert getattr(spelled, where) == f"a{CLOSE}b"
+
+
+def test_offsets_are_those_of_the_text() -> None:
+    """A token begins at its first character, one in the middle of a character behind what is whole."""
+    offsets = Offsets()
+    begins = [offsets.of(piece) for piece in (b"a", b"\xc3", b"\xa6b", b"c")]
+    assert (begins, offsets.length) == ([0, 1, 1, 3], 4)
+    assert offsets.of(b"\xe2\x82") == 4
+    assert offsets.of(b"<x>", special=True) == 5  # what came of a character in front of it is one character
+    assert offsets.length == 8
