@@ -51,10 +51,9 @@ class Closers:
             found = self.scan.search(text, at)
             if found is None:
                 return len(text)
-            closer = found.group()
-            if closer not in self.scan.markers:
+            if not self.scan.whole(found, False):
                 return found.start()
-            counts = self.confirmed(text, closer, found.end(), False)
+            counts = self.confirmed(text, found.group(), found.end(), False)
             if counts is not False:
                 return None if counts else found.start()
             at = found.start() + 1

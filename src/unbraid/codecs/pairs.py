@@ -258,20 +258,18 @@ def raw(m: Reader, table: Closers, put: Callable[[str], None], kind: str, *, lan
         found = table.scan.search(m.buf, at)
         stop = found.start() if found else len(m.buf)
         verdict: bool | None = None
-        if found is not None and found.group() in table.scan.markers:
-            closer = found.group()
+        closer = m.standing(table.scan, found) if found is not None else None
+        if closer is not None:
             verdict = m.is_marker(closer.lstrip(WHITE), stop + len(closer) - len(closer.lstrip(WHITE)))
             if verdict:
-                verdict = table.confirmed(m.buf, closer, found.end(), m.eof)
-        elif found is not None and m.eof:
-            verdict = None
+                verdict = table.confirmed(m.buf, closer, stop + len(closer), m.eof)
         if verdict is False:
             at = stop + 1
             continue
         if stop > m.i:
             put(m.buf[m.i : stop])
             m.take(stop - m.i, kind)
-        if verdict:
+        if verdict and closer is not None:
             if closer in table.consumed:
                 m.take(len(closer), "markup")
             else:
