@@ -51,12 +51,13 @@ class Figure:
 
 @dataclass
 class Table:
-    """A titled table; cells are text or figures."""
+    """A titled table; cells are text or figures. The row that is worst in a ``worst`` column is named."""
 
     title: str
     note: str
     columns: Sequence[str]
     rows: list[Sequence[str | Figure]] = field(default_factory=list)
+    worst: Sequence[str] = ()
 
     def markdown(self) -> str:
         """The table as Markdown."""
@@ -64,7 +65,15 @@ class Table:
         lines.append("| " + " | ".join(self.columns) + " |")
         lines.append("|" + "|".join(["---", *["---:"] * (len(self.columns) - 1)]) + "|")
         lines += ["| " + " | ".join(map(str, row)) + " |" for row in self.rows]
+        lines += [f"\nWorst in {column}: {self.worst_row(column)}." for column in self.worst]
         return "\n".join(lines) + "\n"
+
+    def worst_row(self, column: str) -> str:
+        """The row with the largest figure of a column, and that."""
+        at = list(self.columns).index(column)
+        figures = [(cell.value, str(row[0])) for row in self.rows if isinstance(cell := row[at], Figure)]
+        value, name = max(figures)
+        return f"{name} ({value:.1f})"
 
     def missed(self) -> list[str]:
         """The figures over their target, named by row and column."""

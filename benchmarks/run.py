@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.constraining import constraints, gates
 from benchmarks.report import Figure, Report, Table
-from benchmarks.shapes import JSON_FORMATS, NOTATIONS, TEXTS, Shape, body, shapes
+from benchmarks.shapes import TEXTS, TOOLS, Shape, around, body, formats, is_json, shapes
 from benchmarks.timing import least, per_delta, steps
 from unbraid import Parser
 from unbraid.stream import Stream
@@ -56,20 +56,21 @@ def strings() -> Table:
             *("1 MB : 10 kB", "longest step µs", "whole ms", "json.loads ms"),
         ),
     )
-    table.rows += [string_row(tool, name) for tool in NOTATIONS for name in TEXTS]
+    table.rows += [string_row(tool, name) for tool in formats() for name in TEXTS]
+    table.worst = ("100 kB", "whole ms")
     return table
 
 
 def string_row(tool: str, name: str) -> tuple[str | Figure, ...]:
     """The figures of one format with one text."""
-    parser = Parser(None, tool)
+    parser = Parser(None, tool, tools=TOOLS)
     costs = []
     for length in (10_000, 100_000, 1_000_000):
         text = body(TEXTS[name], length)
-        before, written, after = NOTATIONS[tool].around(text)
+        before, written, after = around(tool, text)
         checked(parser, before + written + after, text)
-        costs.append(per_delta(started(parser, before), written))
-    whole = "".join(NOTATIONS[tool].around(body(TEXTS[name], 100_000)))
+        costs.append(per_delta(started(parser, before), written, 9 if length < 1_000_000 else 3))
+    whole = "".join(around(tool, body(TEXTS[name], 100_000)))
     arguments = parser.parse(whole).tool_calls[0].arguments
     return (
         f"{tool}, {name}",
@@ -77,7 +78,7 @@ def string_row(tool: str, name: str) -> tuple[str | Figure, ...]:
         *(Figure(cost.floors, 1, FLOORS[name]) for cost in costs),
         Figure(costs[2].floors / costs[0].floors, 2, 1.3),
         Figure(max(steps(parser, whole)) * 1e6, 0, STEP),
-        Figure(least(lambda: parser.parse(whole)) * 1e3, 2, 0.5 if tool in JSON_FORMATS else 1.5),
+        Figure(least(lambda: parser.parse(whole)) * 1e3, 2, 0.5 if is_json(tool) else 1.5),
         Figure(least(lambda: json.loads(arguments)) * 1e3, 2),
     )
 
@@ -92,12 +93,13 @@ def others() -> Table:
     )
     for shape in shapes():
         table.rows.append(measured(shape))
+    table.worst = ("floors", "whole ms")
     return table
 
 
 def measured(shape: Shape) -> tuple[str | Figure, ...]:
     """One row of the other shapes."""
-    parser = Parser(shape.thinking, shape.tool)
+    parser = Parser(shape.thinking, shape.tool, tools=TOOLS)
     message = parser.parse(shape.text)
     if shape.calls is not None:
         assert sum(call.complete for call in message.tool_calls) == shape.calls, (shape.name, shape.tool)
