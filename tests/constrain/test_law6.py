@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.constrain.cases import PAIRS, TOOLS, WEATHER, markers, parser, states, thinking_of
+from tests.constrain.cases import PAIRS, TOOLS, WEATHER, function, markers, parser, states, thinking_of
 from tests.constrain.helpers import accepts, vocabulary, walk
 from unbraid.constrain import constrain
 from unbraid.formats import reasoning_format, tool_format
@@ -32,7 +32,13 @@ CHOICES: dict[str, dict[str, Any]] = {
     "named": {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
     "auto": {"tool_choice": "auto"},
     "answer": {"tool_choice": "auto", "response_schema": ANSWER},
-    "single": {"tool_choice": "required", "parallel_tool_calls": False},
+    "single": {
+        "tool_choice": {
+            "type": "allowed_tools",
+            "allowed_tools": {"mode": "required", "tools": [function("weather"), function("ping")]},
+        },
+        "parallel_tool_calls": False,
+    },
 }
 BITS = ("weather", "weather_now", "ping", "city", "days", '": "', "{", "\n", " ", '"}', "null", "[", "12")
 KEYS = tuple(
@@ -111,6 +117,8 @@ def check(message: Message, choice: str, thinking: str, rest: str, text: str, to
         assert message.content is None or messages, text
     if choice == "named":
         assert message.tool_calls[0].name == "weather", text
+    elif choice == "single":
+        assert message.tool_calls[0].name in ("weather", "ping"), text
 
 
 def cases() -> list[Any]:
