@@ -176,6 +176,8 @@ def _reasoning(half: Reasoning) -> None:
     _one_of("Reasoning.opened_by", half.opened_by, ("prompt", "output", "either"))
     _one_of("Reasoning.after_in", half.after_in, ("always", "output", "answer"))
     _one_of("Reasoning.tools_inside", half.tools_inside, ("end", "draft", "text", "stay"))
+    if half.tools_inside == "end" and not half.ends_at:
+        _refuse("Reasoning.ends_at", "the openers of calls, as tools_inside is end", half.ends_at)
     _answer("Reasoning.answer", half.answer)
     _chosen("Reasoning", half)
     if not isinstance(half.switch, Switch):

@@ -419,6 +419,12 @@ def test_parse_one_output() -> None:
     assert "ToolCallStart" in done.stderr
 
 
+def test_parse_without_a_name_says_so() -> None:
+    done = unbraid("parse", stdin="r</think>a")
+    assert json.loads(done.stdout)["content"] == "r</think>a"
+    assert done.stderr == "no parser is named, so all is content: see --format\n"
+
+
 def test_parse_with_a_wrong_name() -> None:
     done = unbraid("parse", "--tool-parser", "hermess", stdin="x")
     assert done.returncode != 0

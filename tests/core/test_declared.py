@@ -82,6 +82,7 @@ WRONG = [
     (reasoning(opened_by="model"), "Reasoning.opened_by"),
     (reasoning(tools_inside="x"), "Reasoning.tools_inside"),
     (reasoning(ends_at="<c>"), "Reasoning.ends_at"),
+    (reasoning(tools_inside="end"), "Reasoning.ends_at"),
     (reasoning(begin="\n"), "Reasoning.begin"),
     (reasoning(end="\n"), "Reasoning.end"),
     (reasoning(answer=Answer(lit("<a>"), lit("</a>"), end="</m>")), "Reasoning.answer.end"),  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.support.messages import markers_of
-from unbraid import IncompatiblePair, InvalidRequest, Message, UnknownParser
+from unbraid import IncompatiblePair, InvalidRequest, Message, UnknownParser, cli
 from unbraid.explain import describe, explain
 from unbraid.expressible import expressible
 from unbraid.formats import reasoning_format, reasoning_names, tool_format, tool_names
@@ -94,6 +94,27 @@ def test_aliases_and_both_halves() -> None:
     assert describe("openai")["reasoning"]["names"] == ["openai_gptoss"]
 
 
+@pytest.mark.parametrize("name", ["minicpm5", "k2_horizon_json", "hf"])
+def test_calls_that_count_as_a_whole_are_not_kept_when_cut(name: str) -> None:
+    page = explain(tool_parser=name)
+    assert "complete=false" not in page
+    what = "a section of calls" if name == "k2_horizon_json" else "a call"
+    assert f"- Cut, {what} that is not closed: span unfinished, in no strand." in page
+
+
+def test_white_space_of_a_call_is_shown_as_it_is_written() -> None:
+    page = explain("glm45")
+    assert '"</arg_key>" , "\\n"~ , "<arg_value>" , VALUE , "</arg_value>" , "\\n"~ }' in page
+    assert "- Ids: random, nine letters and digits." in explain("mistral")
+
+
+def test_the_list_of_formats_says_once_what_is_enforced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["formats"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert len([line for line in lines if "tool_choice" in line]) == 4
+
+
 def test_an_unknown_name() -> None:
     with pytest.raises(UnknownParser, match="`unbraid formats` lists all names"):
         explain("no_such_format")
@@ -124,7 +145,7 @@ def test_a_level_is_a_switch() -> None:
 
 def test_the_grammar_is_drawn_from_the_parts() -> None:
     page = explain("hermes")
-    assert 'call     = "<tool_call>" , ws , ( "{" , "name"' in page
+    assert 'call     = "<tool_call>" , "\\n"~ , ( "{" , "name"' in page
     assert "`<tool_call>` | opens a call" in page
     assert 'thinking = "<think>" , [ "\\n" ] , TEXT , [ "\\n" ] , "</think>" , [ "\\n\\n" ] ;' in explain(
         "qwen3"

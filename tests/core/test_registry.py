@@ -190,6 +190,23 @@ def test_a_name_like_no_other_says_where_all_are_listed(names: dict[str, str], m
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        ("nope", []),
+        ("qwn3_coder", ["qwen3_coder"]),
+        ("gptoss", ["openai_gptoss"]),
+        ("k2", ["k2_horizon", "kimi_k2"]),
+        ("llama", ["llama3_json", "llama4_json"]),
+    ],
+)
+def test_a_hint_names_what_is_near_and_nothing_else(wrong: str, near: list[str]) -> None:
+    said = registry.hint(wrong, ["qwen3_coder", "openai", "openai_gptoss", "k2_horizon", "kimi_k2",
+                                 "llama3_json", "llama4_json"])  # fmt: skip
+    asked = f"did you mean {' or '.join(near)}? " if near else ""
+    assert said == f"{asked}`unbraid formats` lists all names"
+
+
 def test_a_name_of_the_other_kind_is_unknown() -> None:
     with pytest.raises(UnknownParser, match="'hermes': a tool parser; `unbraid formats` lists"):
         Parser("hermes")
@@ -337,3 +354,4 @@ def test_own_formats_are_known_to_the_commands(tmp_path: Path) -> None:
     missing = explained("no_such_module")
     assert missing.returncode == 2
     assert missing.stderr.startswith("unbraid explain: UNBRAID_FORMATS: no_such_module can't be imported")
+    assert missing.stderr.endswith("(is its folder on PYTHONPATH?)\n")

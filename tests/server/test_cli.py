@@ -69,6 +69,8 @@ def test_the_client_reports_errors() -> None:
             client.whole({**BODY, "n": 0})
     with pytest.raises(EngineError, match="can't be asked"):
         ChatClient(url).whole(BODY)
+    with pytest.raises(EngineError, match=f"the server at {url}.* can't be asked"):
+        ChatClient(url).stream(BODY, lambda *_: None)
 
 
 def test_the_printer_names_strands_where_there_are_no_colours() -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from unbraid.explain import describe
+from unbraid.explaining.data import ENFORCED
 from unbraid.formats import preset, preset_names, reasoning_names, tool_names
 
 __all__ = ["add_parser", "run"]
@@ -43,6 +44,9 @@ def run(args: argparse.Namespace) -> int:
     for name, half in formats.items():
         for line in _lines(name, half):
             print(line)
+    print("\nEvery tool parser enforces")
+    for choice, enforced in ENFORCED.items():
+        print(f"    tool_choice {choice}: {enforced}")
     return 0
 
 
@@ -126,6 +130,4 @@ def _lines(name: str, format_: dict[str, Any]) -> Iterator[str]:
         yield f"    thinking: opened by {reasoning['opened_by']}, default {reasoning['default']}"
         yield f"    switch: {', '.join(names) or 'none'}"
         ends = reasoning["ends_early"]
-        yield f"    a call in open thinking: {ends['tools_inside']} {' '.join(map(repr, ends['ends_at']))}"
-    for choice, enforced in (tools or {}).get("enforced", {}).items():
-        yield f"    tool_choice {choice}: {enforced}"
+        yield f"    a call in open thinking: {' '.join([ends['tools_inside'], *map(repr, ends['ends_at'])])}"

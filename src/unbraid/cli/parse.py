@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
     with opened(args.file) as source:
         text = source.read()
     parser = _parser(args)
+    if parser.reasoning_parser is None and parser.tool_parser is None:
+        print("no parser is named, so all is content: see --format", file=sys.stderr)
     stream = parser.stream()
     for piece in split(text, args.chunks):
         _trace(args, stream, stream.feed(piece), piece)

@@ -35,6 +35,8 @@ CUT_CALLS = {
 CUT_THINKING = {**_CUT_MARKER, "open thinking": "reasoning"}
 CUT = {"reasoning": CUT_THINKING, "tools": CUT_CALLS}
 
+IDS = {"random": "random", "nine": "random, nine letters and digits"}
+
 ENFORCED = {
     "none": "nothing; the text of a call is content",
     "auto": "nothing, unless a tool is strict: then names, the format's frame and the strict tools' schemas",
@@ -148,6 +150,12 @@ def _space(space: Space) -> dict[str, Any]:
     return {"text": space.text, "tolerates": "any run of white space" if space.any else "less of it"}
 
 
+def _cut_whole(what: str) -> dict[str, str]:
+    """What becomes of calls that count only as a whole: ``what`` is it that must be closed."""
+    fate = CUT_CALLS["an opener without a name"]
+    return {"complete calls": CUT_CALLS["complete calls"], f"{what} that is not closed": fate, **_CUT_MARKER}
+
+
 def _template_data(half: ResponseTemplate, kind: str) -> dict[str, Any]:
     return {
         "names": names_of(kind, half),
@@ -216,7 +224,8 @@ def _level(switch: Switch) -> dict[str, Any] | None:
 def tools_data(half: Tools | Joint) -> dict[str, Any]:
     if isinstance(half, ResponseTemplate):
         return {**_template_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
-                "anchored": False, "atomic": True, "enforced": dict(ENFORCED)}  # fmt: skip
+                "anchored": False, "atomic": True, "cut_policy": _cut_whole("a call"),
+                "enforced": dict(ENFORCED)}  # fmt: skip
     if isinstance(half, Channels):
         return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
                 "anchored": False, "atomic": False, "enforced": dict(ENFORCED)}  # fmt: skip
@@ -241,15 +250,22 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
             *_answer_markers(half),
             *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
         ],
-        "ids": f"written by the model: {written.pattern}" if written else half.ids,
+        "ids": f"written by the model: {written.pattern}" if written else IDS[half.ids],
         "calls_per_turn": half.calls_per_turn,
         "anchored": half.call.anchor,
         "atomic": half.call.atomic,
         "content": half.content,
         "framing": {part: _space(space) for part, space in framing.items()},
-        "cut_policy": dict(CUT_CALLS),
+        "cut_policy": _cut_policy(half),
         "enforced": dict(ENFORCED),
     }
+
+
+def _cut_policy(half: Tools) -> dict[str, str]:
+    """What becomes of calls that the output's end cuts."""
+    if not half.call.atomic:
+        return dict(CUT_CALLS)
+    return _cut_whole("a section of calls" if half.section else "a call")
 
 
 def _channel_data(half: Channels, kind: str) -> dict[str, Any]:

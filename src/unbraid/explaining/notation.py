@@ -30,6 +30,7 @@ from unbraid.syntax import (
     Tools,
     TypeTag,
     Word,
+    Ws,
     any_space,
 )
 
@@ -48,10 +49,15 @@ def _lit(one: Lit) -> str:
     return f"[ {text} ]" if one.optional else text
 
 
+def _white(text: str) -> str:
+    """White space that is written as ``text`` and read as any."""
+    return f"{_text(text)}~" if text else "ws"
+
+
 def _framing(space: Space) -> list[str]:
     """Framing as an element of a sequence; nothing where none is written or tolerated."""
     if space.any:
-        return [f"{_text(space.text)}~" if space.text else "ws"]
+        return [_white(space.text)]
     return [f"[ {_text(space.text)} ]"] if space.text else []
 
 
@@ -78,6 +84,8 @@ def _part(part: Part) -> str:
     """One part of a call's template."""
     if isinstance(part, Lit):
         return _lit(part)
+    if isinstance(part, Ws):
+        return _white(part.text)
     if isinstance(part, Word):
         return f"WORD (* {part.text} *)"
     if isinstance(part, Given):
@@ -96,7 +104,7 @@ def _part(part: Part) -> str:
     if isinstance(part, Pairs):
         middle = [_tag(one) if isinstance(one, TypeTag) else _part(one) for one in part.middle]
         steps = [_lit(part.open), "KEY", *middle, _text(part.pad) if part.pad else "", "VALUE"]
-        steps += [_text(part.pad) if part.pad else "", _lit(part.close), "ws"]
+        steps += [_text(part.pad) if part.pad else "", _lit(part.close), _white(part.gap)]
         return f"{{ {' , '.join(filter(None, steps))} }}"
     if isinstance(part, Elements):
         tags = f'{_text(part.mark + "<")} , KEY , ">"', f'{_text(part.mark + "</")} , KEY , ">"'
@@ -107,7 +115,7 @@ def _part(part: Part) -> str:
         return "( " + " | ".join(_sequence(option) for option in part.options) + " )"
     if isinstance(part, PythonCalls):
         return _python_calls(part)
-    return {Name: "NAME", Json: "OBJECT", Nothing: "NOTHING"}.get(type(part), "ws")
+    return {Name: "NAME", Json: "OBJECT", Nothing: "NOTHING"}[type(part)]
 
 
 def _python_calls(part: PythonCalls) -> str:

@@ -231,14 +231,17 @@ def _ending(name: str) -> tuple[str, str]:
 def hint(name: str, names: Iterable[str], lister: str = "unbraid formats") -> str:
     """The names that ``name`` begins with or is near, and the command that lists all.
 
-    Case and a model's owner (``Owner/Name``) don't count.
+    Names that hold it count too. Case and a model's owner (``Owner/Name``) don't.
     """
     from difflib import get_close_matches
 
     known = list(dict.fromkeys(names))
     wanted = name.rpartition("/")[2].lower()
     begun = sorted((one for one in known if wanted.startswith(one)), key=len, reverse=True)
-    near = list(dict.fromkeys([*begun, *get_close_matches(wanted, known, 3)]))[:3]
+    longer = sorted(
+        (one for one in known if len(wanted) > 1 and wanted in one), key=lambda one: one.find(wanted)
+    )
+    near = list(dict.fromkeys([*begun, *longer, *get_close_matches(wanted, known, 3, cutoff=0.65)]))[:3]
     all_names = f"`{lister}` lists all names"
     return f"did you mean {' or '.join(near)}? {all_names}" if near else all_names
 
@@ -319,7 +322,9 @@ def load_own() -> None:
         try:
             import_module(module)
         except ImportError as cause:
-            raise InvalidRequest(f"UNBRAID_FORMATS: {module} can't be imported: {cause}") from cause
+            absent = isinstance(cause, ModuleNotFoundError) and f"{module}.".startswith(f"{cause.name}.")
+            place = " (is its folder on PYTHONPATH?)" if absent else ""
+            raise InvalidRequest(f"UNBRAID_FORMATS: {module} can't be imported: {cause}{place}") from cause
 
 
 def _found(

@@ -81,7 +81,7 @@ class ChatClient:
         try:
             response = self._http.post("/v1/chat/completions", json={**body, "stream": False})
         except httpx.HTTPError as error:
-            raise EngineError(f"the server can't be asked: {error}") from error
+            raise EngineError(f"the server at {self._http.base_url} can't be asked: {error}") from error
         value = _object(response.status_code, response.text)
         choice = value["choices"][0]
         answer = Answer(finish_reason=choice["finish_reason"])
@@ -98,6 +98,8 @@ class ChatClient:
                 for line in response.iter_lines():
                     if line.startswith("data: {"):
                         yield _object(200, line[6:])
+        except httpx.ConnectError as error:
+            raise EngineError(f"the server at {self._http.base_url} can't be asked: {error}") from error
         except httpx.HTTPError as error:
             raise EngineError(f"the connection to the server broke: {error}") from error
 
