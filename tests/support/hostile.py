@@ -18,6 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from unbraid import Parser, TokenTable
+from unbraid.codecs.elements import ITEM
 from unbraid.formats import reasoning_format, tool_format
 from unbraid.syntax import (
     Channels,
@@ -276,7 +277,7 @@ def _element(part: Elements, key: str, value: Any) -> str:
     if isinstance(value, dict):
         inner = "".join(_element(part, *one) for one in value.items())
     elif isinstance(value, list) and not any(isinstance(one, list) for one in value):
-        inner = "".join(_element(part, part.item, one) for one in value)
+        inner = "".join(_element(part, ITEM, one) for one in value)
     else:
         inner = _raw(value)
     return f"{part.mark}<{key}>{inner}{part.mark}</{key}>"

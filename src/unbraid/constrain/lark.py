@@ -63,13 +63,15 @@ class _Emitter:
         self.names: dict[Node, str] = {}
         self.terminals: dict[str, str] = {}
         self.references: dict[str, str] = {}
-        self.lines: list[str] = []
+        self.rules: list[tuple[str, Callable[[], str]]] = []
 
     def text(self) -> str:
-        """Every rule, the start first."""
-        start = self.expression(self.grammar.root)
+        """Every rule in the order of its first use, the start first."""
+        lines = [f"start: {self.expression(self.grammar.root)}"]
+        for name, body in self.rules:
+            lines.append(f"{name}: {body()}")
         terminals = [f"{name}: {body}" for body, name in self.terminals.items()]
-        return "\n".join([f"start: {start}", *self.lines, *terminals]) + "\n"
+        return "\n".join([*lines, *terminals]) + "\n"
 
     def expression(self, node: Node) -> str:
         """What stands for a node inside a rule."""
@@ -90,11 +92,11 @@ class _Emitter:
         return self.rule(node)
 
     def rule(self, node: Node) -> str:
-        """The name of a node's own rule."""
+        """The name of a node's own rule, written out later: a long way from rule to rule is no deep one."""
         name = self.names.get(node)
         if name is None:
             name = self.names[node] = f"r{len(self.names)}"
-            self.define(name, lambda: self.body(node))
+            self.rules.append((name, lambda: self.body(node)))
         return name
 
     def body(self, node: Node) -> str:
@@ -114,18 +116,12 @@ class _Emitter:
         return "%json " + json.dumps({"x-guidance": LAYOUT, **schema}, ensure_ascii=False)
 
     def reference(self, name: str) -> str:
-        """The name of a shared rule, written out at its first use."""
+        """The name of a shared rule."""
         found = self.references.get(name)
         if found is None:
             found = self.references[name] = f"v{len(self.references)}"
-            self.define(found, lambda: self.expression(self.grammar.rules[name]))
+            self.rules.append((found, lambda: self.expression(self.grammar.rules[name])))
         return found
-
-    def define(self, name: str, body: Callable[[], str]) -> None:
-        """Write a rule, in front of those that its body defines."""
-        at = len(self.lines)
-        self.lines.append("")
-        self.lines[at] = f"{name}: {body()}"
 
     def terminal(self, body: str) -> str:
         """The name of a terminal."""
