@@ -3,7 +3,8 @@
 ``python -m tests.conformance.recorded`` reads ``vllm_recorded.jsonl`` from the folder
 ``shared/cases`` beside the repository and counts by parser the rows whose results are
 equal, differ in white space alone, or differ. vLLM's result is not always right, but
-every difference must be explained: by a line of ``docs/differences`` that names the row.
+every difference, of white space too, must be explained: by a line of ``docs/differences``
+that names the row.
 The others are printed, and the command exits with 1 if there is one, or if a line names
 a row that does not differ.
 """
@@ -141,10 +142,10 @@ def judged(only: str = "") -> Iterator[Row]:
         every = tuple(found(row))
         if not every:
             kind = "equal"
-        elif all("white space" in what for what, _ in every):
-            kind = "white space"
+        elif row["id"] not in reasons:
+            kind = "unexplained"
         else:
-            kind = "explained" if row["id"] in reasons else "unexplained"
+            kind = "white space" if all("white space" in what for what, _ in every) else "explained"
         yield Row(row, pair, every, kind)
 
 
