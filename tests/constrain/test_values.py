@@ -72,6 +72,27 @@ VALUES: dict[str, Any] = {
     "untyped": {},
     "described": {"description": "anything"},
     "ref": {"$ref": "#/$defs/t"},
+    "required-extra": {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
+    "required-by-pattern": {
+        "type": "object", "required": ["x_a"], "patternProperties": {"^x_": {"type": "integer"}},
+    },
+    "declared-and-pattern": {
+        "type": "object", "properties": {"x_a": {"type": "number"}}, "required": ["x_a"],
+        "patternProperties": {"^x_": {"type": "integer", "minimum": 3}}, "additionalProperties": False,
+    },
+    "closed-beside": {
+        "allOf": [
+            {"type": "object", "properties": {"a": {"type": "integer"}}},
+            {"properties": {"b": {"type": "integer"}}, "additionalProperties": False},
+        ]
+    },
+    "extra-beside": {
+        "type": "object", "required": ["a", "b"],
+        "allOf": [
+            {"properties": {"a": {}}},
+            {"properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
+        ],
+    },
 }  # fmt: skip
 TOOLS = {
     "hermes": "hermes",
@@ -135,6 +156,34 @@ def test_values_are_valid(tool: str, name: str) -> None:
         seen.add(call.arguments)
         jsonschema.validate(json.loads(call.arguments), {**schema, "additionalProperties": False})
     assert seen
+
+
+MAPS: dict[str, Any] = {
+    "integers": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "one at least": {"type": "object", "additionalProperties": {"type": "boolean"}, "minProperties": 1},
+    "two at most": {"type": "object", "additionalProperties": {"type": "boolean"}, "maxProperties": 2},
+    "maps": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": OBJECT}},
+    "lists": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({*MAPS, *(one for one in VALUES if "-" in one)}))
+def test_elements_of_any_name_hold_their_schema(name: str) -> None:
+    """MiniMax M3: what elements of undeclared names hold is what the schema says of undeclared keys."""
+    schema = schema_of({**VALUES, **MAPS}[name])
+    tools = [function("f", schema, True)]
+    constraint = constrain(None, "minimax_m3", tools=tools, tool_choice="required", max_string=5)
+    assert constraint is not None
+    reader = parser(None, "minimax_m3", "off", tools=tools, tool_choice="required")
+    words = vocabulary()
+    pieces = [*markers(None, "minimax_m3"), "</", "<x>", "<item>", "12", "true", *BITS]
+    found = []
+    for seed in range(60):
+        ids = walk(constraint.lark(), words, seed, fragments=pieces, bias=(0.2, 0.5)[seed % 2], limit=500)
+        found += reader.parse(words.decode(ids)).tool_calls if ids is not None else []
+    assert len(found) > 5
+    for call in found:
+        jsonschema.validate(json.loads(call.arguments), {**schema, "additionalProperties": False})
 
 
 RAW = {

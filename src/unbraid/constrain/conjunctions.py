@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from unbraid.branches import Conjunction
+from unbraid.branches import Conjunction, matches
 
-__all__ = ["declared", "extra_schema", "members", "required_keys", "whole_number"]
+__all__ = ["declared", "extra_schema", "members", "required_keys", "schema_of", "whole_number"]
 
 
 def members(parts: Conjunction) -> list[Any] | None:
@@ -26,18 +26,31 @@ def members(parts: Conjunction) -> list[Any] | None:
     return found
 
 
+def schema_of(parts: Iterable[dict[str, Any]], key: str) -> Any:
+    """All that is said of a key's value, declared or not; False if the key may not be there."""
+    found = [one for part in parts for one in _said(part, key) if one is not True]
+    if any(one is False for one in found):
+        return False
+    return found[0] if len(found) == 1 else {"allOf": found} if found else True
+
+
+def _said(part: dict[str, Any], key: str) -> list[Any]:
+    """What one schema says of a key; a pattern of which that can't be told counts as one that fits."""
+    properties, patterns = part.get("properties") or {}, part.get("patternProperties") or {}
+    fits = {one: matches(one, key) for one in patterns}
+    found = [properties[key]] if key in properties else []
+    found += [patterns[one] for one, fit in fits.items() if fit is not False]
+    if key in properties or True in fits.values() or "additionalProperties" not in part:
+        return found
+    return [*found, part["additionalProperties"]]
+
+
 def declared(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The declared keys and their schemas; a key that several parts declare holds all of theirs."""
-    found: dict[str, list[Any]] = {}
-    for part in parts:
-        properties = part.get("properties")
-        for key, schema in properties.items() if isinstance(properties, dict) else ():
-            found.setdefault(key, []).append(schema)
-    return {
-        key: some[0] if len(some) == 1 else {"allOf": some}
-        for key, some in found.items()
-        if False not in some
-    }
+    """The declared keys that may be there, and all that must hold of their values."""
+    parts = list(parts)
+    maps = [part["properties"] for part in parts if isinstance(part.get("properties"), dict)]
+    schemas = {key: schema_of(parts, key) for one in maps for key in one}
+    return {key: schema for key, schema in schemas.items() if schema is not False}
 
 
 def required_keys(parts: Iterable[dict[str, Any]]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from unbraid.branches import Conjunction
 from unbraid.codecs.elements import ITEM, KEY, holds_list, leaf_json
-from unbraid.constrain.conjunctions import declared, extra_schema, required_keys, whole_number
+from unbraid.constrain.conjunctions import declared, extra_schema, required_keys, schema_of, whole_number
 from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.pairs import PAIRS, RawPairs, Scope
 from unbraid.constrain.patterns import other_than
@@ -18,13 +18,19 @@ from unbraid.syntax import MAX_NAME, Elements, Lit, Pairs
 
 __all__ = ["Element"]
 
+ANY_NAME = Regex(other_than(("invoke", "tool_call"), KEY, 64))
+
 
 class Element(RawPairs):
-    """The content of one element and its closing tag: a leaf is a raw value of ``RawPairs``."""
+    """The content of one element and its closing tag: a leaf is a raw value of ``RawPairs``.
+
+    Without a name the tags end in front of theirs.
+    """
 
     def __init__(self, scope: Scope, part: Elements, name: str, tool: Tool, gap: Space) -> None:
         self.elements = part
-        tags = Pairs(open=Lit((f"{part.mark}<{name}>",)), middle=(), close=Lit((f"{part.mark}</{name}>",)))
+        tail = f"{name}>" if name else ""
+        tags = Pairs(open=Lit((f"{part.mark}<{tail}",)), middle=(), close=Lit((f"{part.mark}</{tail}",)))
         exclude = (part.mark + "<",)
         super().__init__(scope, tags, exclude, tool, gap, AnswerText(exclude))
 
@@ -45,9 +51,8 @@ class Element(RawPairs):
     def any_element(self) -> Node:
         """Any element, whatever is in it; the tags that end a call are none of its own."""
         mark = self.elements.mark
-        name = Regex(other_than(("invoke", "tool_call"), KEY, 64))
-        inner = self.typed.shared(f"element{mark}", lambda: self.any_content(name))
-        return seq(self.scope.marker(mark + "<"), name, Text(">"), inner)
+        inner = self.typed.shared(f"element{mark}", lambda: self.any_content(ANY_NAME))
+        return seq(self.scope.marker(mark + "<"), ANY_NAME, Text(">"), inner)
 
     def any_content(self, name: Node) -> Node:
         """A leaf or elements, and a closing tag."""
@@ -55,6 +60,24 @@ class Element(RawPairs):
         leaf = Run(self.exclude, most=self.scope.max_string, end=end)
         more = Repeat(seq(self.any_element(), self.gap), 1, PAIRS)
         return seq(alt([leaf, seq(self.gap, more, end)]), name, Text(">"))
+
+    def any_child(self, schema: Any, slot: Slot, path: str) -> Node:
+        """An element of any name with a value of ``schema``, and what separates it from the next."""
+        inner = Element(self.scope, self.elements, "", self.tool, self.gap)
+        opener, end = self.scope.marker(inner.part.open.text), seq(ANY_NAME, Text(">"))
+        return seq(opener, end, inner.value(schema, slot, path), end, self.gap)
+
+    def extras(self, parts: Conjunction, slots: Slot | Typer, said: int, path: str) -> Node:
+        """Elements of any name behind ``said`` others. Those of one name would be a list where one may be."""
+        schema, slot = extra_schema(parts), slots.property("")
+        least = max((whole_number(part.get("minProperties"), 0) for part in parts), default=0)
+        most = min((whole_number(part.get("maxProperties"), PAIRS) for part in parts), default=PAIRS)
+        least, most = max(least - said, 0), max(most - said, 0)
+        if not most or (schema is not True and "array" in slot.kinds):
+            return Seq()
+        if schema is True:
+            return Repeat(seq(self.any_element(), self.gap), least, most)
+        return Repeat(self.any_child(schema, slot, path + ".additionalProperties"), least, most)
 
     def written(self, kind: str, parts: Conjunction, slot: Slot, path: str) -> Node:
         """A value of another type than a string, and its closing tag."""
@@ -107,8 +130,8 @@ class Element(RawPairs):
                 if key in required:
                     raise self.typed.refuse(f"the format can't carry the key {key!r}", place)
                 continue
-            child = self.child(key, schemas.get(key, True), slots.property(key), place)
+            child = self.child(key, schema_of(parts, key), slots.property(key), place)
             nodes.append(child if key in required else maybe(child))
         if path and not schemas and extra_schema(parts) is not None:
-            nodes.append(Repeat(seq(self.any_element(), self.gap), 0, PAIRS))
+            nodes.append(self.extras(parts, slots, len(nodes), path))
         return seq(*nodes)

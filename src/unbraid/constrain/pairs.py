@@ -10,7 +10,7 @@ from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
 from unbraid.codecs.xml import CDATA, CDATA_END
-from unbraid.constrain.conjunctions import declared, members, required_keys
+from unbraid.constrain.conjunctions import declared, members, required_keys, schema_of
 from unbraid.constrain.notations import AnswerText, GemmaText, JsonText, Notation
 from unbraid.constrain.patterns import negated, whole
 from unbraid.constrain.possible import possible
@@ -121,7 +121,7 @@ class RawPairs:
                     raise self.typed.refuse(f"the format can't carry the key {key!r}", path)
                 continue
             written = Text(encode_entities(key, self.part.entities))
-            pair = self.pair(written, schemas.get(key, True), slots.property(key), path)
+            pair = self.pair(written, schema_of(parts, key), slots.property(key), path)
             nodes.append((key in required, pair))
         return self.joined(nodes)
 

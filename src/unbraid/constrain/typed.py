@@ -11,7 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from unbraid.branches import Branch, Conjunction, expand
-from unbraid.constrain.conjunctions import declared, extra_schema, members, required_keys, whole_number
+from unbraid.constrain.conjunctions import (
+    declared,
+    extra_schema,
+    members,
+    required_keys,
+    schema_of,
+    whole_number,
+)
 from unbraid.constrain.disjoint import disjoint
 from unbraid.constrain.notations import Notation
 from unbraid.constrain.patterns import FORMATS
@@ -249,7 +256,7 @@ class Typed:
                 if key in required:
                     raise self.refuse(f"the format can't carry the key {key!r}", place)
                 continue
-            nodes.append((key in required, seq(name, self.value(schemas.get(key, True), place))))
+            nodes.append((key in required, seq(name, self.value(schema_of(parts, key), place))))
         if extra is None:
             return self.chain(nodes, None, 0)
         taken = "".join(sorted({key[:1] for key in ordered}))

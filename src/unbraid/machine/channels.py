@@ -203,10 +203,11 @@ class ChannelMachine(CallMachine):
             self.mark("markup", len(rest))
 
     def cut_length(self, text: str) -> int:
-        """How much of a marker the output's end cut off behind a header's words."""
-        longest = max(map(len, self.frame.starts))
-        tails = (length for length in range(min(longest, len(text)), 0, -1))
-        return next((n for n in tails if any(one.startswith(text[-n:]) for one in self.frame.starts)), 0)
+        """How much the output's end left of a marker or of a header's own word, at the end of a header."""
+        to = (self.channels.to or "").strip(WHITE)
+        begun = (*self.frame.starts, self.channels.role, to)
+        tails = range(min(max(map(len, begun)), len(text)), 0, -1)
+        return next((n for n in tails if any(one.startswith(text[-n:]) for one in begun)), 0)
 
     def between(self) -> Run:
         """Go on to the next message. Text in front of it is content if neither content nor a call came."""
