@@ -338,6 +338,9 @@ def _found(
 ) -> Any:
     """The half that ``name`` means, loaded when it is not ``known``, a checkpoint's ending in its markers."""
     validate.text(f"{kind}_parser", name)
+    half = known.get(name)
+    if half is not None and (isinstance(half, Joint) or not half.suffixes):
+        return half
     base, suffix = _ending(name)
     base = _meant(base, parsers, aliases, theirs)
     if base not in parsers:
