@@ -12,6 +12,7 @@ from unbraid.response.expression import Unreadable, expression
 from unbraid.response.load import check_transform
 from unbraid.suffixes import SUFFIX
 from unbraid.syntax import (
+    WHITE,
     Answer,
     Channels,
     Choice,
@@ -70,6 +71,10 @@ def check_declaration(half: Reasoning | Tools | Joint) -> None:
 def _channels(half: Channels) -> None:
     _literals("Channels", half, ("start",))
     _literals("Channels", half, (one for one in ("channel", "constrain", "body") if getattr(half, one)))
+    if not isinstance(half.role, str):
+        _refuse("Channels.role", "a text", half.role)
+    if half.to is not None and (not isinstance(half.to, str) or half.to != half.to.rstrip(WHITE)):
+        _refuse("Channels.to", "a text that doesn't end with white space, or None", half.to)
     _all("Channels.ends", half.ends, Lit)
     _texts("Channels", half, ("dropped", "models"))
     _all("Channels.routes", half.routes, Route, least=1)
@@ -189,6 +194,17 @@ def _reasoning(half: Reasoning) -> None:
         _refuse("Reasoning.close", "another marker than Reasoning.open", half.close)
 
 
+def _most(parts: tuple[Part, ...], kinds: tuple[type, ...]) -> int:
+    """How many parts of these kinds one way through the parts holds at most."""
+    ways = (
+        max((_most(option, kinds) for option in one.options), default=0)
+        if isinstance(one, Choice)
+        else int(isinstance(one, kinds))
+        for one in parts
+    )
+    return sum(ways)
+
+
 def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
     parts = getattr(half.call, "parts", None)
     _parts(f"{owner}.call.parts", parts)
@@ -203,6 +219,8 @@ def _tools(half: Tools, owner: str = "Tools", *, marked: bool = True) -> None:
         _refuse(f"{owner}.call.parts", "parts that hold the function's name", parts)
     if not any(isinstance(one, ARGUMENTS) for one in flat(parts)):
         _refuse(f"{owner}.call.parts", "parts that hold the arguments", parts)
+    if _most(parts, ARGUMENTS) > 1:
+        _refuse(f"{owner}.call.parts", "parts that hold the arguments once", parts)
     if half.section is not None:
         if not isinstance(half.section, Section):
             _refuse(f"{owner}.section", "a Section", half.section)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from unbraid.formats import reasoning_format, reasoning_names, registry, tool_fo
 from unbraid.syntax import (
     Answer,
     Calls,
+    Channels,
+    Choice,
     Envelope,
     Envelopes,
     Id,
@@ -51,6 +54,10 @@ def reasoning(**fields: Any) -> Reasoning:
     return Reasoning(**{"open": lit("<p>"), "close": lit("</p>"), **fields})
 
 
+HARMONY = tool_format("openai")
+assert isinstance(HARMONY, Channels)
+
+
 WRONG = [
     (tools(Name(), Json()), "Tools.call.parts[0]"),
     (tools("<c>", Name(), Json()), "Tools.call.parts[0]"),
@@ -59,6 +66,8 @@ WRONG = [
     (tools(lit(""), Name(), Json()), "Tools.call.parts[0]"),
     (tools(lit("<c>"), Json()), "Tools.call.parts"),
     (tools(lit("<c>"), Name()), "Tools.call.parts"),
+    (tools(lit("<c>"), Name(), Ws(" "), Json(), lit(","), Json()), "Tools.call.parts"),
+    (tools(lit("<c>"), Envelope(), Choice(((lit(","), Json()), (lit(";"),)))), "Tools.call.parts"),
     (tools(lit("<c>"), Name(), lit("end"), Json()), "Tools.call.parts[2]"),
     (tools(lit("<c>"), Name("(["), Json()), "Tools.call.parts[1].chars"),
     (tools(lit("<c>"), Id("{name}#{index}"), Json()), "Tools.call.parts[1].pattern"),
@@ -90,6 +99,8 @@ WRONG = [
     (reasoning(suffixes=("opensource",)), "Reasoning.suffixes"),
     (tools(suffixes=":opensource"), "Tools.suffixes"),
     (tools(variants="json"), "Tools.variants"),
+    (replace(HARMONY, to=" to "), "Channels.to"),
+    (replace(HARMONY, to=None, role=None), "Channels.role"),
     (tools(variants=Variants("layout", ())), "Tools.variants.names"),
     (tools(variants=Variants("layout", ("xml", "json"))), "Tools.variants.names"),  # type: ignore[arg-type]
 ]

@@ -147,6 +147,12 @@ def test_the_demo_checks_what_it_shows(
     assert "0 of 10" in printed
 
 
+@pytest.mark.parametrize("flag", ["slots", "threads", "context"])
+def test_numbers_of_the_engine_below_one(flag: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"{flag} must be 1 or more, not 0"):
+        serve.prepared(arguments("serve", f"--{flag}", "0"))
+
+
 def test_flags_of_the_engine() -> None:
     args = arguments("serve", "--model", "a.gguf", "--engine-url", "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="can't be combined"):

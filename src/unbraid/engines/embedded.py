@@ -10,7 +10,7 @@ from unbraid.engines.gguf import GGUF, GGUFTokenizer
 from unbraid.engines.llamacpp import LlamaCppEngine
 from unbraid.engines.models import fetch_model
 from unbraid.engines.server_tokenizer import ServerTokenizer
-from unbraid.errors import EngineError
+from unbraid.errors import EngineError, InvalidRequest
 
 __all__ = ["EmbeddedEngine"]
 
@@ -40,8 +40,12 @@ class EmbeddedEngine(LlamaCppEngine):
         """Load a model: ``model_path`` or, when None, the default one, fetched on first use.
 
         ``n_ctx`` is the context of each of ``slots`` parallel requests in tokens
-        (default: 4096, or less if the model was trained for less). Raises EngineError.
+        (default: 4096, or less if the model was trained for less). Raises EngineError, and
+        InvalidRequest for a number below 1.
         """
+        for name, number in (("context", n_ctx), ("slots", slots), ("threads", threads)):
+            if number is not None and number < 1:
+                raise InvalidRequest(f"{name} must be 1 or more, not {number}", param=name)
         path = fetch_model() if model_path is None else Path(model_path)
         gguf = GGUF(path)
         context = n_ctx or min(_DEFAULT_CONTEXT, gguf.context_length or _DEFAULT_CONTEXT)

@@ -43,7 +43,7 @@ class Channels:
 
     ``start`` and ``role`` begin a message (the prompt ends with the first ones), ``body``
     ends the header where no marker of a route does. Header words come in any order: a
-    channel after ``channel``, a recipient after ``to``, a content type after
+    channel after ``channel``, a recipient directly behind ``to``, a content type after
     ``constrain`` or bare. With ``to`` empty the header is the recipient; None: words in
     it carry no meaning. ``alone``: a recipient and ``body`` begin a message also where
     ``start`` is missing. ``calls_per_turn`` bounds the writer and the grammar. It is both
