@@ -168,3 +168,29 @@ def test_accepted_mutants_parse(reasoning: str | None, tool: str) -> None:
         accepted += 1
         thinking, rest = thinking_of(reasoning, tool, state, text)
         check(reader.parse(text), "required", thinking, rest, text, tool)
+
+
+LOOSE = {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a", "b"]}
+
+
+@pytest.mark.parametrize(("reasoning", "tool"), PAIRS)
+def test_calls_count_whose_arguments_nothing_holds(reasoning: str | None, tool: str) -> None:
+    """A demanded call of a tool that isn't strict is a call with any keys, none, or one twice."""
+    tools = [function("f", LOOSE)]
+    constraint = constrain(reasoning, tool, tools=tools, tool_choice="required", max_string=4)
+    assert constraint is not None
+    reader = parser(reasoning, tool, "off", tools=tools, tool_choice="required")
+    words = vocabulary()
+    done = 0
+    for seed in range(40):
+        ids = walk(constraint.lark(), words, seed, fragments=[*markers(reasoning, tool), *KEYS[:6], "a", "b"])
+        if ids is None:
+            continue
+        done += 1
+        text = words.decode(ids)
+        calls = reader.parse(text).tool_calls
+        assert calls, text
+        assert all(call.complete and call.name == "f" for call in calls), text
+        if done == 6:
+            return
+    assert done

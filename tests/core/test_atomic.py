@@ -83,6 +83,22 @@ def test_a_cut_call_is_unfinished(tool: str) -> None:
     assert read(tool, text.replace(GOOD, ""), "length") == (None, [])
 
 
+@pytest.mark.parametrize(
+    ("tool", "keys", "arguments"),
+    [
+        ("atomic", "<k>b</k>1</v>", {"b": "1"}),
+        ("atomic", "<k>a</k>1</v><k>a</k>2</v>", {"a": 1}),
+        ("group", "<k>a</k>1</v><k>a</k>2</v>", {"a": 1}),
+    ],
+)
+def test_what_no_grammar_holds_is_no_fault_under_one(tool: str, keys: str, arguments: Any) -> None:
+    parser = Parser(None, tool, tools=TOOLS, tool_choice="required")
+    call = f"<c>f{keys}</c>"
+    message = read_every_way(parser, f"<cs>{call}</cs>" if tool == "group" else call)
+    assert message.content is None
+    assert [json.loads(call.arguments) for call in message.tool_calls] == [arguments]
+
+
 def test_the_writer_knows() -> None:
     for call in (ToolCall("", "g", '{"a": 1}'), ToolCall("", "f", '{"b": "x"}')):
         with pytest.raises(Inexpressible):

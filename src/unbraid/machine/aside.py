@@ -15,6 +15,8 @@ HARMLESS = frozenset(
     {"undeclared_key", "unwrapped", "cut_call", "too_many_calls", "unfinished_call", "value_does_not_fit"}
 )
 """What may be said of an atomic call."""
+NOT_HELD = HARMLESS | {"duplicate_key"}
+"""What may be said of one that a grammar enforced: it can't hold that each key comes once."""
 
 
 class Aside(CallMachine):
@@ -153,12 +155,17 @@ class Aside(CallMachine):
         self.give_back(text)
 
     def sound(self, before: tuple[int, ...]) -> bool:
-        """Whether what was read since ``before`` has no fault and no key is missing."""
+        """Whether what was read since ``before`` has no fault and no key is missing.
+
+        Where a grammar enforced the call, its keys are no fault: there is no answer that it could be.
+        """
         _, _, noted, called, *_ = before
-        if any(code not in HARMLESS for code, *_ in self.diagnostics[noted:]):
+        constrained = self.setup.constrained
+        harmless = NOT_HELD if constrained else HARMLESS
+        if any(code not in harmless for code, *_ in self.diagnostics[noted:]):
             return False
         assert self.setup.tools is not None
-        if not self.setup.tools.call.needs_required:
+        if constrained or not self.setup.tools.call.needs_required:
             return True
         calls = [call for call in self.calls[called:] if call.proven]
         return all(key in call.keys for call in calls for key in self.state.typer(call.name).required)

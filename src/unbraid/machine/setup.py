@@ -180,7 +180,7 @@ class Setup:
     ``sure`` are markers that count wherever they stand; ``behind_text`` is text behind
     which a call without a marker may begin. ``openers`` begin the next call or end the
     section, ``closers`` are a call's last markers. ``tables`` say where raw values end,
-    each made when it is first asked for.
+    each made when it is first asked for. ``constrained``: a grammar enforces calls.
     """
 
     reasoning: Reasoning | None
@@ -200,6 +200,7 @@ class Setup:
     ends_thinking: bool
     drafts: bool
     stays: bool
+    constrained: bool = False
     answer: Answer | None = None
     behind: Scanner = field(default_factory=lambda: scanner(()))
     behind_answer: tuple[str, ...] = ()
@@ -303,7 +304,7 @@ def setup(
 ) -> Setup:
     """Compile a pair.
 
-    ``ends``: a call's opener ends thinking at once; ``by_id``: markers with an id;
+    ``ends``: a grammar enforces calls, whose opener ends thinking at once; ``by_id``: markers with an id;
     ``around``: what ends the message in whose body the calls stand. Without ``offered``
     tools, no call is read; the frame of the turn is all the same.
     """
@@ -345,6 +346,7 @@ def setup(
         ends_thinking=policy == "end",
         drafts=policy == "draft",
         stays=policy == "stay",
+        constrained=ends,
         answer=answer,
         behind=scanner(tuple(dict.fromkeys((*content, *(reasoning.ends_at if reasoning else ()))))),
         behind_answer=(*dropped, *starts),
