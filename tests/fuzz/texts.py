@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from tests.support.hostile import First, Pair, markers, write_call
+from unbraid.syntax import Reasoning
 
 Make = Callable[[int], str]
 
@@ -60,7 +61,7 @@ def heads(pair: Pair) -> Iterator[tuple[str, str]]:
     if pair.thinking is not None:
         yield "in thinking", pair.thinking.open.text
     for half in pair.halves:
-        if hasattr(half, "call") or hasattr(half, "routes"):
+        if not isinstance(half, Reasoning):
             whole = write_call(half, "NAME", {"KEY": "VALUE", "list": [["ITEM"]]}, First())
             for where in ("NAME", "KEY", "VALUE", "ITEM"):
                 head, found, _ = whole.partition(where)
@@ -72,7 +73,7 @@ def heads(pair: Pair) -> Iterator[tuple[str, str]]:
 
 def calls(pair: Pair) -> dict[str, Make]:
     """Endless calls, keys and arguments of the tools half, where there is one."""
-    halves = [half for half in pair.halves if hasattr(half, "call") or hasattr(half, "routes")]
+    halves = [half for half in pair.halves if not isinstance(half, Reasoning)]
     if not halves:
         return {}
     half = halves[-1]

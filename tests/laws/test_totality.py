@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.hostile import First, Pair, cases, examples, markers, pairs, splits, write_call
 from unbraid import Message
 from unbraid.machine.core import Machine
-from unbraid.syntax import ResponseTemplate, Tools
+from unbraid.syntax import Reasoning, ResponseTemplate, Tools
 
 LOOK_AHEAD = 4096
 
@@ -89,7 +89,7 @@ def test_endless_text_alone_and_inside_a_call(pair: Pair, what: str) -> None:
     text = endless(pair)[what]
     read_bounded(pair, text, 500)
     for half in pair.halves:
-        if hasattr(half, "call") or hasattr(half, "routes"):
+        if not isinstance(half, Reasoning):
             call = write_call(half, "f", {"a": "HERE"}, First())
             head = call.partition("HERE")[0]
             read_bounded(pair, head + text, 500)
