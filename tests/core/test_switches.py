@@ -13,8 +13,9 @@ from tests.laws.reading import read_every_way, strands
 from tests.support.hostile import open_prompt, turn_prompt
 from unbraid import InvalidRequest, Parser, TokenTable
 from unbraid.formats import REASONING_PARSERS, reasoning_format
+from unbraid.formats.registry import INLINE_PARSERS
 from unbraid.gate import Gate
-from unbraid.syntax import Reasoning
+from unbraid.syntax import Reasoning, ResponseTemplate
 
 ABSENT = "absent"
 VALUES: list[Any] = [True, False, None, 0, "false", ABSENT]
@@ -232,3 +233,45 @@ def test_the_prompt_decides_over_the_switch(name: str, variable: str, value: Any
         assert (off.thinking, off.plan.thinking) == (False, "closed")
     else:
         assert (off.thinking, off.plan.thinking) == (on, "optional" if on else "off")
+
+
+# A response template's switch doesn't move where an output begins: it says whether thinking is asked for.
+TEMPLATES = {"beam": TRUTH_ON, "hf": TRUTH_ON}
+PING = [{"type": "function", "function": {"name": "ping"}}]
+
+
+def test_every_response_template_is_in_the_table() -> None:
+    found = {name: reasoning_format(name) for name in REASONING_PARSERS}
+    assert set(TEMPLATES) == {name for name, half in found.items() if isinstance(half, ResponseTemplate)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "on"),
+    [
+        (name, value, column == "+")
+        for name, columns in TEMPLATES.items()
+        for value, column in zip(VALUES, columns, strict=True)
+    ],
+    ids=str,
+)
+def test_a_value_of_a_response_template_s_switch(name: str, value: Any, on: bool) -> None:
+    kwargs = given("enable_thinking", value)
+    parser = Parser(name, name, tools=PING, tool_choice="required", chat_template_kwargs=kwargs)
+    assert (parser.thinking, parser.plan.thinking) == (on, "optional")
+    assert strands(read_every_way(parser, "x")) == (None, "x", [])
+    half = reasoning_format(name)
+    assert isinstance(half, ResponseTemplate)
+    demanded = on and half.demands_thinking
+    constraint = parser.constraint()
+    assert constraint is not None
+    assert constraint.enforced.startswith("thinking output" if demanded else "thinking optional")
+    gate = Gate(name, name, tokenizer=TokenTable({n: bytes([n]) for n in range(256)}))
+    assert (gate.begin(None, kwargs).phase == "over") is not on
+
+
+@pytest.mark.parametrize("name", INLINE_PARSERS)
+@pytest.mark.parametrize("value", VALUES, ids=str)
+def test_thinking_that_stays_in_the_content_has_no_switch(name: str, value: Any) -> None:
+    kwargs = given("enable_thinking", value)
+    assert half_of(name).switch.variables == ()
+    assert Parser(name, chat_template_kwargs=kwargs).thinking
