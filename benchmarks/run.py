@@ -149,7 +149,7 @@ SECTIONS: dict[str, Callable[[], Table]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and store if asked; the exit code tells whether every target was met."""
-    options = argparse.ArgumentParser(prog="benchmarks.run", description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     options.add_argument("--only", nargs="+", choices=SECTIONS, help="measure these parts alone")
     options.add_argument("--write", action="store_true", help="store the page in docs/benchmarks.md")
     given = options.parse_args(arguments)

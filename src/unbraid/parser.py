@@ -344,7 +344,11 @@ class Parser:
         token_ids: Iterable[int] | None = None,
         finish_reason: str | None = "stop",
     ) -> Message:
-        """Read a whole output: the same as feeding it to a stream in one piece."""
+        """Read a whole output: the same as feeding it to a stream in one piece.
+
+        ``token_ids`` are its tokens' ids, which count only with a ``tokenizer``; ``finish_reason`` is the
+        engine's (``stop``, ``length``, …). Raises InvalidRequest for an argument of a wrong type.
+        """
         stream = self.stream()
         stream.feed(text, token_ids)
         stream.finish(finish_reason)

@@ -272,7 +272,9 @@ def table(found: list[Result]) -> Mapping[str, Counter[str]]:
 def main() -> int:
     """Print the table; 1 if a message was read wrong."""
     options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.conformance.rendered",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     options.add_argument("--show", action="store_true", help="print each miss")
     show = options.parse_args().show

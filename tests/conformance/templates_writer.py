@@ -113,7 +113,7 @@ def shares() -> Counter[str]:
 
 def main() -> int:
     """Compare every declared row; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.templates_writer", description=__doc__)
     parser.add_argument("--show", action="store_true", help="print each difference")
     show = parser.parse_args().show
     same: Counter[str] = Counter()

@@ -102,6 +102,14 @@ def test_calls_that_count_as_a_whole_are_not_kept_when_cut(name: str) -> None:
     assert f"- Cut, {what} that is not closed: span unfinished, in no strand." in page
 
 
+def test_a_route_is_told_by_what_chooses_it() -> None:
+    page = explain("inkling")
+    assert "- marker `<|content_thinking|>`: reasoning." in page
+    assert "anything else" not in page
+    assert "- recipient `assistant`, `python`, `browser` or `container`: no strand." in explain("openai")
+    assert '| `<atem:invoke name="` | opens a call |' in explain("muse")
+
+
 def test_white_space_of_a_call_is_shown_as_it_is_written() -> None:
     page = explain("glm45")
     assert '"</arg_key>" , "\\n"~ , "<arg_value>" , VALUE , "</arg_value>" , "\\n"~ }' in page

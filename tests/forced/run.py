@@ -1,10 +1,11 @@
 """``make forced``: 240 forced calls, 60 with strict tools and 24 without any constraint.
 
-``python -m tests.forced.run TEXT`` runs only the cases whose names hold TEXT.
+``python -m tests.forced.run --only TEXT`` runs only the cases whose names hold TEXT.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +17,14 @@ from .cases import Case, forced, free
 from .drive import Answer, ask, invalid, problems, server, warm
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run all, or a part; 0 when nothing is wrong."""
+    options = argparse.ArgumentParser(prog="python -m tests.forced.run", description=__doc__)
+    options.add_argument("--only", default="", help="cases whose names hold this text")
+    only = options.parse_args(argv).only
+    if not any(only in case.name for case in (*forced(), *free(60, strict=True), *free(24, strict=False))):
+        options.error(f"no case's name holds {only!r}")
     start = time.monotonic()
-    only = arguments[0] if arguments else ""
     with server() as http:
         wrong = _forced(http, only) + _strict(http, only)
         _unconstrained(http, only)
@@ -97,4 +102,4 @@ def _shown(what: str, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -19,7 +19,7 @@ from unbraid.formats import (
     tool_names,
 )
 from unbraid.formats.registry import hint
-from unbraid.machine.setup import call_openers, literals, markers_of
+from unbraid.machine.setup import call_openers, literals
 from unbraid.pair import read_pair, with_family
 from unbraid.syntax import Channels, Joint, Lit, Reasoning, ResponseTemplate, Space, Switch, Tools
 
@@ -134,6 +134,19 @@ def _marker(one: Lit, role: str) -> dict[str, Any]:
     }
 
 
+def _call_markers(half: Tools) -> list[dict[str, Any]]:
+    """The markers of calls, and those around all of them."""
+    openers = call_openers(half.call)
+    markers = [
+        _marker(one, "opens a call" if one.text in openers else "inside a call")
+        for one in literals(half.call.parts)
+    ]
+    if half.section is None:
+        return markers
+    around = _marker(half.section.open, "opens the calls"), _marker(half.section.close, "closes the calls")
+    return [around[0], *markers, around[1]]
+
+
 def _answer_markers(half: Reasoning | Tools) -> list[dict[str, Any]]:
     """The markers around content, and those of passages that cite."""
     if half.answer is None:
@@ -229,14 +242,6 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
     if isinstance(half, Channels):
         return {**_channel_data(half, "tools"), "ids": "random", "calls_per_turn": half.calls_per_turn,
                 "anchored": False, "atomic": False, "enforced": dict(ENFORCED)}  # fmt: skip
-    markers = [_marker(one, "inside a call") for one in literals(half.call.parts)]
-    openers = call_openers(half.call)
-    for marker in markers:
-        if marker["text"] in openers:
-            marker["role"] = "opens a call"
-    if half.section:
-        markers = [_marker(half.section.open, "opens the calls"), *markers,
-                   _marker(half.section.close, "closes the calls")]  # fmt: skip
     written = written_id(half)
     framing = {part: getattr(half, part) for part in ("begin", "before", "between", "after", "end")}
     framing["before_bare"] = half.begin if half.before_bare is None else half.before_bare
@@ -246,7 +251,7 @@ def tools_data(half: Tools | Joint) -> dict[str, Any]:
         "models": list(half.models),
         **_request_data(half),
         "markers": [
-            *markers,
+            *_call_markers(half),
             *_answer_markers(half),
             *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
         ],
@@ -279,7 +284,7 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
             *([_marker(half.constrain, "a content type follows")] if half.constrain else []),
             *(_marker(one, "the body follows") for one in half.bodies),
             *(_marker(one, "ends a body") for one in half.ends),
-            *(_marker(one, "inside a call") for one in _inner_markers(half)),
+            *(marker for one in half.routes if one.calls is not None for marker in _call_markers(one.calls)),
             *(_marker(Lit((one,)), TURN_END) for one in half.dropped),
         ],
         "routes": [
@@ -295,8 +300,3 @@ def _channel_data(half: Channels, kind: str) -> dict[str, Any]:
         "framing": {},
         "cut_policy": dict(CUT[kind]),
     }
-
-
-def _inner_markers(half: Channels) -> list[Lit]:
-    """The markers of calls that stand in a body with a markup of their own."""
-    return [one for route in half.routes if route.calls is not None for one in markers_of(route.calls)]

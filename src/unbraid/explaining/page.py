@@ -61,11 +61,11 @@ _EXAMPLE_TOOLS = [
 
 _WHERE = {
     "begin": "at the beginning of the turn",
-    "before": "in front of it",
-    "before_bare": "in front of it, without content",
+    "before": "in front",
+    "before_bare": "in front, without content",
     "lead": "behind the opener",
     "trail": "before the closer",
-    "after": "behind it",
+    "after": "behind",
     "between": "between calls",
     "end": "between content and the turn's end",
 }
@@ -83,7 +83,7 @@ def models(data: dict[str, Any]) -> str:
         word = {"reasoning": "Reasoning parser", "tools": "Tool parser"}
         said = " ".join(f"{word[kind]}: {one}." for kind, one in names.items())
     models = dict.fromkeys(model for half in halves.values() for model in half["models"])
-    said += f" Models: {', '.join(models)}."
+    said += f" Models: {', '.join(models)}." if models else ""
     if data["name"] in preset_names():
         family = preset(data["name"])
         pair = {"reasoning": family.reasoning, "tools": family.tools}
@@ -167,7 +167,9 @@ def thinking_lines(half: dict[str, Any]) -> list[str]:
 def _route_line(route: dict[str, Any]) -> str:
     asked = ["any recipient"] if route["recipient"] == ANY else []
     asked += [
-        f"{word} {_code(route[word])}" for word in ("recipient", "channel") if route[word] not in (None, ANY)
+        f"{word} {_or([*map(_code, route[word].split(' or '))])}"
+        for word in ("recipient", "channel", "marker")
+        if route[word] not in (None, ANY)
     ]
     return f"- {' and '.join(asked) or 'anything else'}: {_ROUTED[route['strand']]}."
 
