@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+from unbraid import validate
 
 __all__ = ["HFTokenizer", "Offsets", "TokenTable", "Tokenizer"]
 
@@ -57,15 +59,17 @@ class TokenTable:
     """A plain table of ids and bytes as a tokenizer; ``special`` names the added tokens.
 
     ``encode`` takes special tokens whole and ordinary text by the longest entry
-    that fits; characters without an entry raise ValueError.
+    that fits; characters without an entry raise ValueError. A table of wrong types, and a special
+    token that is not in it, raise InvalidRequest.
     """
 
     def __init__(self, pieces: Mapping[int, bytes | str], special: Iterable[int] = ()) -> None:
-        self._bytes = {
-            token_id: piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece)
-            for token_id, piece in pieces.items()
-        }
-        self._special = frozenset(special)
+        self._bytes = dict(_entries(pieces))
+        listed = list(special) if isinstance(special, Mapping) else special
+        self._special = frozenset(validate.token_ids("special", listed))
+        unknown = next((token_id for token_id in self._special if token_id not in self._bytes), None)
+        if unknown is not None:
+            raise validate.wrong("special", "ids of the table", unknown)
         self._by_text = {
             self._bytes[token_id].decode("utf-8", "replace"): token_id for token_id in self._special
         }
@@ -110,6 +114,14 @@ class TokenTable:
         return ids
 
 
+def _entries(pieces: Mapping[int, bytes | str]) -> Iterator[tuple[int, bytes]]:
+    """The entries of a table, text as bytes."""
+    validate.instance("pieces", pieces, Mapping, "a mapping of token ids to bytes or text")
+    for token_id, piece in zip(validate.token_ids("pieces", list(pieces)), pieces.values(), strict=True):
+        validate.instance(f"pieces[{token_id}]", piece, (str, bytes, bytearray), "bytes or text")
+        yield token_id, piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else bytes(piece)
+
+
 def _byte_of_char() -> dict[str, int]:
     """GPT-2's printable stand-ins for bytes: the printable ones are themselves, the rest follow U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -119,13 +131,20 @@ def _byte_of_char() -> dict[str, int]:
     return table
 
 
+_FAST = ("get_added_tokens_decoder", "to_str", "get_vocab", "id_to_token", "encode")
+
+
 class HFTokenizer:
     """A ``tokenizers.Tokenizer`` (byte-level BPE or SentencePiece-like) as a tokenizer.
 
     ``response_template`` is what the tokenizer's configuration holds under that key, for ``hf``.
+    What is no such tokenizer (transformers' wraps one, ``backend_tokenizer``) raises InvalidRequest.
     """
 
     def __init__(self, tokenizer: Any, response_template: Any = None) -> None:
+        missing = [name for name in _FAST if not callable(getattr(tokenizer, name, None))]
+        if missing:
+            raise validate.wrong("tokenizer", f"a tokenizers.Tokenizer (it lacks {missing[0]})", tokenizer)
         self._tokenizer = tokenizer
         self.response_template = response_template
         self._added: dict[int, str] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -172,3 +173,17 @@ def test_a_wrong_argument_is_a_clear_message(
     assert (code, shown.out) == (2, "")
     assert args[0].removeprefix("--").replace("-", "_")[:5] in shown.err.replace("-", "_")
     assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", "deepseek_v3"], ["parse", "--reasoning-parser", "deepseek_r1"]]
+)
+def test_what_is_printed_is_utf8_whatever_the_locale(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unbraid", *command],
+        input="｜".encode(),
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert "｜" in done.stdout.decode()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unbraid import InvalidRequest, Message, Parser, TokenTable, ToolCall
+from unbraid import HFTokenizer, InvalidRequest, Message, Parser, TokenTable, ToolCall
 from unbraid.check import check_prompt, check_template, check_tokenizer, fits
 from unbraid.expressible import expressible
 from unbraid.formats import register, tool_format
@@ -228,3 +228,31 @@ def test_a_registered_name() -> None:
         with pytest.raises(InvalidRequest) as caught:
             register("own", wrong)  # type: ignore[arg-type]
         assert caught.value.param == "half"
+
+
+@pytest.mark.parametrize("pieces", [None, 0, "x", b"x", [], [(1, "a")], iter(())])
+def test_a_table_of_tokens(pieces: Any) -> None:
+    refused("pieces", TokenTable, pieces)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "special", "param"),
+    [
+        ({1: 5}, [], "pieces[1]"),
+        ({1: None}, [], "pieces[1]"),
+        ({1: ["a"]}, [], "pieces[1]"),
+        ({"1": "a"}, [], "pieces[0]"),
+        ({True: "a"}, [], "pieces[0]"),
+        ({1: "a"}, [2], "special"),
+        ({1: "a"}, "a", "special"),
+        ({1: "a"}, None, "special"),
+        ({1: "a"}, ["a"], "special[0]"),
+    ],
+)
+def test_the_entries_of_a_table_of_tokens(pieces: Any, special: Any, param: str) -> None:
+    refused(param, TokenTable, pieces, special)
+
+
+@pytest.mark.parametrize("tokenizer", [None, 0, "gpt2", {}, TABLE])
+def test_what_is_no_fast_tokenizer(tokenizer: Any) -> None:
+    refused("tokenizer", HFTokenizer, tokenizer)

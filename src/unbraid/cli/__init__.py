@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from unbraid import __version__
 from unbraid.errors import UnbraidError
@@ -30,7 +31,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the process's exit code."""
+    """Run a command; returns the process's exit code. What it prints is UTF-8, as what it reads is."""
+    for out in (sys.stdout, sys.stderr):
+        if isinstance(out, TextIOWrapper):
+            out.reconfigure(encoding="utf-8", errors="backslashreplace")
     args = build_parser().parse_args(argv)
     try:
         load_own()
