@@ -28,6 +28,8 @@ from unbraid.server.options import add_flags, options_from
 from unbraid.syntax import Preset
 from unbraid.tokens import TokenTable
 
+F = [{"type": "function", "function": {"name": "f"}}]
+
 # -- SGLang's names --------------------------------------------------------------------------
 
 
@@ -49,6 +51,14 @@ def test_a_name_of_both_is_vllm_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sglang.TOOLS, "hermes", "qwen3_coder")
     assert tool_format("hermes") is not tool_format("sglang:hermes")
     assert tool_format("sglang:hermes") is tool_format("qwen3_coder")
+
+
+def test_sglang_s_pythonic_is_llama_4_s_too() -> None:
+    wrapped = "<|python_start|>[f(a=1)]<|python_end|>"
+    assert Parser(None, "pythonic").parse(wrapped).content == wrapped
+    for text in (wrapped + "<|eot|>", "[f(a=1)]<|eot_id|>"):
+        message = Parser(None, "sglang:pythonic", tools=F).parse(text)
+        assert (message.content, [call.arguments for call in message.tool_calls]) == (None, ['{"a": 1}'])
 
 
 @pytest.mark.parametrize("name", ["sglang:", "sglang:hermess", "sglang:sglang:hermes", "vllm:hermes"])

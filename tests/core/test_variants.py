@@ -56,11 +56,12 @@ def test_known_endings_are_read_without_a_hint(suffix: str) -> None:
     assert strands(read_every_way(parser, output(suffix))) == FOUND
 
 
+@pytest.mark.parametrize("name", ["hy_v3", "hunyuan", "sglang:hunyuan"])
 @pytest.mark.parametrize("suffix", [":opensource", ":x-1.2_3"])
-def test_the_prompt_tells_the_ending(suffix: str) -> None:
+def test_the_prompt_tells_the_ending(suffix: str, name: str) -> None:
     prompt = f"<｜hy_User{suffix}｜>what is <think:other>?<｜hy_Assistant{suffix}｜><think{suffix}>"
-    parser = Parser("hy_v3", "hy_v3", tools=TOOLS, prompt=prompt, spans=True)
-    assert parser.tool_parser == f"hy_v3{suffix}"
+    parser = Parser(name, name, tools=TOOLS, prompt=prompt, spans=True)
+    assert parser.tool_parser == f"{name}{suffix}"
     assert strands(read_every_way(parser, output(suffix))) == FOUND
 
 
@@ -113,7 +114,10 @@ def test_a_name_with_an_ending_is_a_format_of_its_own() -> None:
     assert "`<think:x>`" in explain("hy_v3:x")
 
 
-@pytest.mark.parametrize("name", ["hermes:x", "hy_v3:a b", "hy_v3:", "nobody:x"])
+@pytest.mark.parametrize(
+    "name",
+    ["hermes:x", "hy_v3:a b", "hy_v3:", "nobody:x", "sglang:hermes:x", "sglang:hunyuan:", "sglang:x:y"],
+)
 def test_a_name_whose_ending_means_nothing_is_unknown(name: str) -> None:
     with pytest.raises(UnknownParser, match=name):
         tool_format(name)

@@ -56,6 +56,6 @@ LLAMA4_PYTHONIC = Tools(
         anchor=True,
     ),
     before=space("\n"),
-    dropped=("<|eot|>", "<|eom|>"),
+    dropped=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>"),
     models=("Llama 4 Scout", "Llama 4 Maverick"),
 )

@@ -223,9 +223,10 @@ def _meant(name: str, parsers: Container[str], aliases: Mapping[str, str], their
 
 def _ending(name: str) -> tuple[str, str]:
     """A name without a checkpoint's ending of markers (``hy_v3:opensource``), and the ending."""
-    base, _, _ = name.partition(":")
+    bare = name.removeprefix(SGLANG)
+    base = name[: len(name) - len(bare)] + bare.partition(":")[0]
     suffix = name[len(base) :]
-    return (base, suffix) if SUFFIX.fullmatch(suffix) and not name.startswith(SGLANG) else (name, "")
+    return (base, suffix) if SUFFIX.fullmatch(suffix) else (name, "")
 
 
 def hint(name: str, names: Iterable[str], lister: str = "unbraid formats") -> str:

@@ -38,7 +38,7 @@ TOOLS = {
     "muse": "muse_glimmer",
     "nanbeige": "qwen3_coder",
     "poolside_v1": "poolside_v1",
-    "pythonic": "pythonic",
+    "pythonic": "llama4_pythonic",
     "qwen": "hermes",
     "qwen25": "hermes",
     "qwen3_coder": "qwen3_coder",
