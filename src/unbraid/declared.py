@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NoReturn, get_args
 
 from unbraid.errors import InvalidRequest
@@ -290,7 +290,7 @@ def _parts(field: str, parts: object) -> None:
         else:
             _part(here, part)
         if isinstance(part, Name) and n + 1 < len(parts):
-            _not_run_on(f"{field}[{n + 1}]", part, parts[n + 1])
+            _not_run_on(f"{field}[{n + 1}]", "name", part.chars, parts[n + 1 :])
 
 
 def _part(field: str, part: Part) -> None:
@@ -324,9 +324,10 @@ def _part(field: str, part: Part) -> None:
         _one_of(f"{field}.words", part.words, ("json", "python"))
         for n, one in enumerate(part.middle):
             _middle(f"{field}.middle[{n}]", one)
+        _not_run_on(f"{field}.middle[0]", "key", part.key_chars, part.middle)
     elif isinstance(part, Elements):
         if not isinstance(part.mark, str) or not part.mark:
-            _refuse(f"{field}.mark", "a text", part.mark)
+            _refuse(f"{field}.mark", "a text that is not empty", part.mark)
     elif isinstance(part, PythonCalls):
         _one_of(f"{field}.brackets", part.brackets, ("always", "optional", "never"))
 
@@ -356,6 +357,29 @@ def _middle(field: str, one: object) -> None:
         _refuse(field, "a marker, white space or a TypeTag", one)
 
 
-def _not_run_on(field: str, name: Name, behind: Part) -> None:
-    if isinstance(behind, Lit) and re.match(name.chars, behind.text):
-        _refuse(field, "a marker that can't be read as more of the name", behind)
+def _not_run_on(field: str, what: str, chars: str, behind: tuple[object, ...]) -> None:
+    """No marker that may stand directly behind a name or a key begins with a character of it."""
+    for marker in _next_markers(behind):
+        if any(re.match(chars, text) for text in marker.spellings):
+            _refuse(field, f"a marker that can't be read as more of the {what}", marker)
+
+
+def _next_markers(parts: tuple[object, ...]) -> Iterator[Lit]:
+    """The markers with which these parts may begin, some left out or empty."""
+    for one in parts:
+        if isinstance(one, Lit):
+            yield one
+            if not one.optional:
+                return
+        elif isinstance(one, TypeTag):
+            yield one.open
+            if one.absent is None:
+                return
+        elif isinstance(one, Pairs):
+            yield one.open
+        elif isinstance(one, Choice):
+            for option in one.options:
+                yield from _next_markers(option)
+            return
+        elif not isinstance(one, Ws | Elements | Nothing):
+            return

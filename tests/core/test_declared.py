@@ -22,6 +22,7 @@ from unbraid.syntax import (
     Json,
     Lit,
     Name,
+    Pairs,
     Reasoning,
     Section,
     Tools,
@@ -33,6 +34,7 @@ from unbraid.syntax import (
     token,
 )
 
+PAIRS = Pairs(open=lit("<k>"), middle=(lit("</k>"),), close=lit("</v>"))
 GOOD = (lit("<c>"), Name(), Ws(" "), Json(), lit("</c>"))
 
 
@@ -70,6 +72,12 @@ WRONG = [
     (tools(lit("<c>"), Envelope(), Choice(((lit(","), Json()), (lit(";"),)))), "Tools.call.parts"),
     (tools(lit("<c>"), Name(), lit("end"), Json()), "Tools.call.parts[2]"),
     (tools(lit("<c>"), Name("(["), Json()), "Tools.call.parts[1].chars"),
+    (tools(lit("<c>"), Name(), Ws("\n"), PAIRS, lit("/c>")), "Tools.call.parts[2]"),
+    (tools(lit("<c>"), Name(), Ws(" "), replace(PAIRS, open=lit("k="))), "Tools.call.parts[2]"),
+    (
+        tools(lit("<c>"), Name(), lit(">"), replace(PAIRS, middle=(lit("'>"),))),
+        "Tools.call.parts[3].middle[0]",
+    ),
     (tools(lit("<c>"), Id("{name}#{index}"), Json()), "Tools.call.parts[1].pattern"),
     (
         tools(lit("<c>"), Name(), Id("[a-z]{3}", name=False, made="{index}"), Json()),
