@@ -130,7 +130,7 @@ def vllm() -> Suite:
     table = [(pair, *counted(counts, recorded.KINDS)) for pair, counts in [*score.items(), ("all", total)]]
     return Suite(
         "vLLM's recorded results",
-        "What vLLM 0.33 gave on inputs of its own tests. Where unbraid differs, "
+        "What vLLM 0.33 gave on inputs of its own tests. Where unbraid differs, in white space alone too, "
         "[differences](differences.md) says why (target: nothing unexplained).",
         f"{total['equal']} of {len(every)} equal, {total['white space']} but for white space, "
         f"{total['explained']} explained, {total['unexplained']} unexplained, "
