@@ -89,7 +89,7 @@ class Aside(CallMachine):
 
     def hide_closer(self, close: Scanner, checked: int) -> tuple[str, bool]:
         """Cut the buffer in front of the closer of thinking, or of what may become one."""
-        at = max(checked - self.base - 32, self.i)
+        at = max(checked - self.base, self.i)
         while True:
             found = close.search(self.buf, at)
             if found is None:
