@@ -105,9 +105,13 @@ def grammar_of(reasoning: str, tools: str, count: int) -> Callable[[], str]:
 def first_mask(lark: str) -> str | Figure:
     """Milliseconds from the grammar's text to the first mask; a dash without llguidance."""
     try:
-        from tests.constrain.helpers import matcher
+        from llguidance import LLMatcher
         from tests.constrain.helpers import vocabulary as bytes_and_markers
     except ImportError:
         return "–"
     words = bytes_and_markers()
-    return Figure(least(lambda: matcher(lark, words).compute_bitmask()) * 1e3, 1)
+
+    def compile_and_mask() -> None:
+        LLMatcher(words.ll, LLMatcher.grammar_from_lark(lark)).compute_bitmask()
+
+    return Figure(least(compile_and_mask) * 1e3, 1)

@@ -14,8 +14,9 @@ INTRODUCTION = """# Benchmarks
 `make bench` measures this page, `python -m benchmarks.run --write` renews it. A **floor** is what
 any streaming parser in Python must pay for a delta: a method with one `str.find` that returns a
 list of one new event. It is measured in turns with the parser, so that a busy machine slows both.
-Deltas have four characters. Every figure is processor time and the least of nine runs (steps: of
-five at each position), without the garbage collector. A figure over its target is **bold**.
+Deltas have four characters. Every figure is processor time and the least of nine runs (1 MB: of
+three, steps: of five at each position), without the garbage collector. A figure over its target is
+**bold**.
 """
 
 
