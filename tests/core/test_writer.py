@@ -369,6 +369,9 @@ REFUSED: list[tuple[Names, str, Message, str]] = [
     ((None, "openai"), "absent", Message(None, None, TWO), "at most 1 call"),
     ((None, "openai"), "absent", Message(None, None, [call("{}", "a b")]), "name"),
     ((None, "openai"), "absent", Message(None, "a<|end|>b"), "marker <|end|>"),
+    ((None, "minicpm5"), "absent", Message(None, None, [call('{"z": "a"}')]), "only declared keys"),
+    ((None, "functionary_v32"), "absent", Message(None, None, [call("{}", "g")]), "only declared tools"),
+    (("plamo3", "plamo3"), "absent", Message(None, "a <|plamo:begin_"), "ends with a part of <|plamo:begin_"),
 ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from typing import Literal
 
 from unbraid.codecs.closers import TYPE_CHARS, Closers, closers
-from unbraid.codecs.wrappers import unwrapped, wraps
+from unbraid.codecs.wrappers import undeclared, unwrapped, wraps
 from unbraid.codecs.xml import CDATA, CDATA_END, decoded
 from unbraid.literals import decode_entities, escape
 from unbraid.machine.core import Broken, Cut, Run
@@ -20,7 +20,7 @@ from unbraid.machine.keys import Keys
 from unbraid.machine.markers import scanner
 from unbraid.machine.names import read_chars
 from unbraid.machine.reader import Reader
-from unbraid.schema import Slot, Typer, quote
+from unbraid.schema import Slot, quote
 from unbraid.syntax import WHITE, Lit, Pairs, TypeTag
 
 __all__ = ["read_pairs"]
@@ -136,12 +136,6 @@ def read_pair(m: Reader, part: Pairs, table: Closers, opener: str, seen: Keys) -
         before = f"{', ' if seen else ''}{quote(key)}: "
         seen.add(key)
         yield from (read_xml if part.xml else read_value)(m, table, slot, kind, [before], dropped=False)
-
-
-def undeclared(part: Pairs, typer: Typer, key: str) -> bool:
-    """Whether a key is dropped because the tool doesn't declare it."""
-    declared = typer.order() if part.declared else []
-    return bool(declared) and key not in declared
 
 
 def wrapped(m: Reader, part: Pairs, table: Closers, kind: Kind, key: str) -> Run:

@@ -1,4 +1,4 @@
-"""Arguments that a model put into one parameter more than the tool has."""
+"""Parameters that the tool does not declare: dropped, or all arguments put into one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from unbraid.literals import python_to_json
 from unbraid.schema import Typer
 from unbraid.syntax import WHITE, Pairs
 
-__all__ = ["unwrapped", "wraps"]
+__all__ = ["undeclared", "unwrapped", "wraps"]
+
+
+def undeclared(part: Pairs, typer: Typer, key: str) -> bool:
+    """Whether a key is dropped because the tool doesn't declare it."""
+    declared = typer.order() if part.declared else []
+    return bool(declared) and key not in declared
 
 
 def wraps(part: Pairs, typer: Typer, key: str) -> bool:

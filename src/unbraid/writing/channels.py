@@ -82,6 +82,10 @@ def _calls(pair: Pair, channels: Channels, calls: Sequence[ToolCall], history_ca
     route = written_route(channels, "call")
     if route is None:
         raise fail("tool_calls", "the format has no message for calls")
+    if not channels.start.special and pair.offered is not None:
+        other = next((n for n, call in enumerate(calls) if call.name not in pair.offered), None)
+        if other is not None:
+            raise fail(f"tool_calls[{other}].name", "the format calls only declared tools")
     if route.calls is None:
         return [_named(channels, route, call, n) for n, call in enumerate(calls)]
     inside = replace(pair, tools=route.calls, setup=frame_of(channels).calls)

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from unbraid.codecs.closers import Closers, closers
-from unbraid.codecs.wrappers import unwrapped, wraps
+from unbraid.codecs.wrappers import undeclared, unwrapped, wraps
 from unbraid.codecs.xml import CDATA, CDATA_END, MARKUP
 from unbraid.literals import PYTHON_WORDS, encode_entities, json_kind
 from unbraid.schema import Slot
@@ -36,6 +36,8 @@ def write_pairs(pair: Pair, part: Pairs, rest: tuple[Part, ...], name: str, argu
         if n + 1 < len(entries):
             follow = part.open.text + encode_entities(entries[n + 1][0], part.entities)
         where = f"{path}.{key}"
+        if undeclared(part, typer, key):
+            raise fail(where, "only declared keys are read")
         out.append(part.open.text + _key(part, key, where) + _middle(part, value) + part.pad)
         out.append(_value(part, table, typer.property(key), value, follow, where))
         out.append(part.pad + part.close.text + part.gap)

@@ -61,8 +61,19 @@ def check_content(pair: Pair, text: str, calls: str, *, block: bool, after: Spac
     marker = _holds(text, calls + end, (one for one in compiled.content.markers if one not in passed))
     if marker is not None:
         raise fail("content", f"holds the marker {marker}")
+    if not calls + end:
+        _check_end(pair, text)
     if compiled.anchored:
         _check_lines(pair, text, calls)
+
+
+def _check_end(pair: Pair, text: str) -> None:
+    """A marker that the output's end cuts is no text behind the special token that begins it."""
+    compiled = pair.setup
+    for marker in compiled.content.markers:
+        least = max((len(one) for one in compiled.stems if marker.startswith(one)), default=len(marker))
+        if any(text.endswith(marker[:length]) for length in range(least, len(marker))):
+            raise fail("content", f"ends with a part of {marker}")
 
 
 def _check_newlines(half: Reasoning | None, path: str, text: str) -> None:
