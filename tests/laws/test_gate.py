@@ -265,6 +265,8 @@ def template_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | N
         (HARMONY, "<|channel|>analysis<|message|>think<|start|>assistant<|channel|>final<|message|>Hi", 9),
         (HARMONY, "<|channel|>analysis<|message|>think<|call|><|start|>assistant<|message|>Hi", 8),
         (HARMONY, "<|channel|>analysis<|message|>think<|call|>", None),
+        (HARMONY, "<|channel|>analysis<|message|>think<|end|>  \n x", 5),
+        (HARMONY, "<|channel|>analysis<|message|>think<|end|> <|end|>\n x", 7),
         (HARMONY, "Hello there", 0),
         (HARMONY, "  \u00a0Hello", 0),
         (("qwen3", None), "\u00a0<think>x</think>y", 4),

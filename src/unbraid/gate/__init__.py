@@ -327,12 +327,26 @@ class Gate:
         if end is not None:
             if state.phase == "first" and not reader.over:
                 end = replace(end, token=0)
+            if state.white is not None and not reader.over:
+                end = replace(end, token=state.white)
             return end, Carry("over", state.tokens, state.length)
         begin = reader.begin if reader.phase in ("first", "header") else reader.at()
         if reader.phase == "first":
             begin = len(text) - len(text.lstrip(WHITE))
         done = len(text[:begin].encode("utf-8", "surrogateescape"))
-        return None, replace(state.behind(done), phase=reader.phase, route=reader.route)
+        white = None
+        if reader.phase == "between":
+            held = len(text[: reader.pos].encode("utf-8", "surrogateescape"))
+            white = None if held else state.white
+            if white is None and held < done:
+                white = self._token_at(state, held)
+        return None, replace(state.behind(done), phase=reader.phase, route=reader.route, white=white)
+
+    @staticmethod
+    def _token_at(state: Carry, at: int) -> int:
+        """The first token that begins at a byte of the tail, or behind it."""
+        base = state.length - len(state.tail)
+        return next((token for place, token, _ in state.starts if place >= base + at), state.tokens)
 
     def _template_end(
         self, state: Carry, template: ResponseTemplate, finished: bool = False

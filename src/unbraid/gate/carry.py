@@ -29,7 +29,8 @@ class Carry:
     ``tail`` are the last bytes, in which a marker may have begun, and ``starts``
     where the tokens of the tail begin in the output; ``prompt`` is the text in front.
     In a channel format ``header`` is what the prompt wrote of the first header, and
-    ``route`` the row of the routing table whose body is being read.
+    ``route`` the row of the routing table whose body is being read; ``white`` is the token
+    at which white space begins behind a body, which is content if text follows.
     """
 
     phase: Phase
@@ -40,6 +41,7 @@ class Carry:
     prompt: str | None = None
     header: str = ""
     route: int = 0
+    white: int | None = None
 
     def behind(self, done: int) -> Carry:
         """The carry without the first bytes of its tail, and without the tokens that begin in them."""
