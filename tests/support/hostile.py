@@ -94,7 +94,7 @@ def pairs() -> list[Pair]:
 
 def examples(total: int) -> int:
     """Examples for each pair, so that all pairs together get about ``total``."""
-    return max(5, total * (FUZZ or 1) // len(pairs()))
+    return max(15, total * (FUZZ or 1) // len(pairs()))
 
 
 # -- markers ------------------------------------------------------------------
