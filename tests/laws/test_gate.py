@@ -190,12 +190,21 @@ def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | No
     channels = halves(pair)[0]
     ends = [one.text for one in channels.ends]
     bodies = [one.text for one in channels.bodies]
+    calls = [one.calls for one in channels.routes if one.calls is not None]
+    openers = {
+        text
+        for half in calls
+        for text in (half.section.open.spellings if half.section else call_openers(half.call))
+        if text not in (*ends, *bodies)
+    }
     begin, first = 0, phase == "first"
     for span in output.spans:
         if span.kind in ("markup", "name"):
             at = span.start
             while at < span.end:
-                marker = output.marker(at, (*ends, *bodies))
+                marker = output.marker(at, (*ends, *bodies, *openers))
+                if marker in openers and first and not output.text[:at].strip():
+                    return at, True
                 at += len(marker or "x")
                 if marker in bodies:
                     header = parse_header(
