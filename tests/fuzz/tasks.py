@@ -89,10 +89,14 @@ def bounded(pair: Pair, name: str, size: int) -> None:
 
 
 def long(pair: Pair, name: str, size: int) -> None:
-    """An endless text at full length: its memory and, by the clock, its time are linear."""
-    text = endless(pair)[name](size)
+    """An endless text at full length: its memory and, by the clock, its time are linear.
+
+    The shorter text is one of its own, as the beginning of the long one may be read as something else.
+    """
+    make = endless(pair)[name]
+    text = make(size)
     parser = pair.parser(spans=True)
-    quarter = work(parser, text[: len(text) // 4], 4096, memory=True)
+    quarter = work(parser, make(size // 4), 4096, memory=True)
     whole = work(parser, text, 4096, memory=True)
     assert quarter.memory is not None
     assert whole.memory is not None
