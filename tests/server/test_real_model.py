@@ -114,7 +114,7 @@ def test_another_server_as_the_engine(http: httpx.Client, engine: EmbeddedEngine
     parser = argparse.ArgumentParser()
     serve.add_parser(parser.add_subparsers())
     key = engine.headers["Authorization"].removeprefix("Bearer ")
-    flags = ["--engine-url", engine.base_url, "--engine-api-key", key, "--reasoning-parser", "qwen3"]
+    flags = ["--engine-url", engine.base_url, f"--engine-api-key={key}", "--reasoning-parser", "qwen3"]
     args = parser.parse_args(["serve", *flags, "--tool-call-parser", "hermes", "--served-model-name", "far"])
     setup, remote = serve.prepared(args)
     assert "takes no grammar" in "\n".join(setup.report)

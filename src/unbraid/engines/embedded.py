@@ -49,7 +49,7 @@ class EmbeddedEngine(LlamaCppEngine):
         path = fetch_model() if model_path is None else Path(model_path)
         gguf = GGUF(path)
         context = n_ctx or min(_DEFAULT_CONTEXT, gguf.context_length or _DEFAULT_CONTEXT)
-        key = secrets.token_urlsafe(24)
+        key = secrets.token_hex(24)
         self._server: Any = _start(path, key, context * slots, slots, threads, verbose)
         tokenizer = GGUFTokenizer(gguf)
         super().__init__(
