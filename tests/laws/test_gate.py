@@ -28,7 +28,7 @@ from unbraid import Span, TokenTable
 from unbraid.gate import Gate
 from unbraid.machine.headers import parse_header, route_of
 from unbraid.machine.response import start_of
-from unbraid.machine.setup import answers_end_thinking, call_openers, first_literals
+from unbraid.machine.setup import answers_end_thinking, first_literals, unit_openers
 from unbraid.response.program import special_tokens
 from unbraid.syntax import Pattern, ResponseTemplate
 
@@ -152,7 +152,7 @@ def tag_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | None:
     assert half is not None
     first = set(half.ends_at)
     if tools is not None:
-        first = set(tools.section.open.spellings if tools.section else call_openers(tools.call))
+        first = set(unit_openers(tools))
     first |= set(answers_end_thinking(half, tools))
     opened = phase == "open"
     for span in output.spans:
@@ -191,12 +191,7 @@ def channel_end(pair: Pair, output: Output, phase: str) -> tuple[int, bool] | No
     ends = [one.text for one in channels.ends]
     bodies = [one.text for one in channels.bodies]
     calls = [one.calls for one in channels.routes if one.calls is not None]
-    openers = {
-        text
-        for half in calls
-        for text in (half.section.open.spellings if half.section else call_openers(half.call))
-        if text not in (*ends, *bodies)
-    }
+    openers = {text for half in calls for text in unit_openers(half) if text not in (*ends, *bodies)}
     begin, first = 0, phase == "first"
     for span in output.spans:
         if span.kind in ("markup", "name"):

@@ -9,7 +9,7 @@ from unbraid.explaining.data import Subject
 from unbraid.explaining.notation import channels_of
 from unbraid.explaining.response import template_diagram, template_limits
 from unbraid.formats import names_of, preset, preset_names
-from unbraid.machine.setup import call_openers, flat
+from unbraid.machine.setup import flat, unit_openers
 from unbraid.message import Message, ToolCall
 from unbraid.syntax import (
     ANY,
@@ -318,7 +318,7 @@ def diagram(reasoning: Reasoning | Joint | None, tools: Tools | Joint | None) ->
         lines.append(f"    Content --> Thinking : {_escaped(reasoning.open.text)}")
         lines.append(f"    Thinking --> Content : {_escaped(reasoning.close.text)}")
     if isinstance(tools, Tools):
-        opener = tools.section.open.text if tools.section else call_openers(tools.call)[0]
+        opener = unit_openers(tools)[0]
         lines.append(f"    Content --> Call : {_escaped(opener)}")
         if reasoning and reasoning.tools_inside in ("end", "stay"):
             lines.append(f"    Thinking --> Call : {_escaped(opener)}")

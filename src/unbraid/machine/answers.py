@@ -37,10 +37,6 @@ class AnswerMachine(CallMachine):
         """Held white space is text after all, or framing where it stands alone."""
         raise NotImplementedError
 
-    def take_white(self) -> str:
-        """The white space that is held, no longer held."""
-        raise NotImplementedError
-
     def answer(self, marker: str) -> None:
         """The marker in front of content."""
         self.give_white("content")
@@ -92,10 +88,8 @@ class AnswerMachine(CallMachine):
         start = self.at() - len(held)
         lost = False
         while True:
-            text, marker = yield from self.collect(self.setup.behind, self.is_marker)
+            text, marker = yield from self.collect_rest(self.setup.behind, self.is_marker)
             text, held = held + text, ""
-            if marker is None:
-                text += self.remainder()
             lost = lost or bool(text.strip())
             self.mark("dropped" if text.strip() else "framing", len(text))
             if marker not in self.setup.dropped:

@@ -75,6 +75,12 @@ class CallMachine(Recovery):
         super().__init__(state.alignment())
         self.gives_spans = state.spans
 
+    def take_white(self) -> str:
+        """The white space that is held, no longer held."""
+        white = "".join(self.white)
+        self.white = []
+        return white
+
     # -- one call -------------------------------------------------------------
 
     def attempt(self, white: str, *, behind: int = 0) -> Outcome:
@@ -156,9 +162,8 @@ class CallMachine(Recovery):
         call = self.call
         state = self.state
         if state.tools is not None and name not in state.tools:
-            if self.setup.tools is not None and self.setup.tools.call.anchor:
-                raise Refuted("unknown_tool", "the name of a declared tool")
-            if state.unknown_tools == "text":
+            anchored = self.setup.tools is not None and self.setup.tools.call.anchor
+            if anchored or state.unknown_tools == "text":
                 raise Refuted("unknown_tool", "the name of a declared tool")
             at = self.pos + sum(len(text) for _, text in self.trial or ())
             self.note("unknown_tool", at, at, "the name of a declared tool", f"{name!r} is not in tools")
@@ -343,9 +348,7 @@ class CallMachine(Recovery):
         trial, self.trial = self.trial, None
         for kind, text in trial:
             if kind == "white":
-                self.white.append(text)
-                white = "".join(self.white)
-                self.white = []
+                white = self.take_white() + text
                 if not self.blank:
                     self.plain(white)
                 else:

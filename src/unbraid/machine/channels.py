@@ -219,9 +219,7 @@ class ChannelMachine(CallMachine):
             if ended not in self.frame.ends:
                 return
         while True:
-            text, marker = yield from self.collect(self.frame.between, self.begins_message)
-            if marker is None:
-                text += self.remainder()
+            text, marker = yield from self.collect_rest(self.frame.between, self.begins_message)
             if text.strip():
                 self.note("noise", self.pos, self.pos + len(text), self.channels.start.text)
             self.mark("noise" if text.strip() else "framing", len(text))
@@ -416,17 +414,14 @@ class ChannelMachine(CallMachine):
                 if (yield from self.skip_body(route, "noise")):
                     continue
                 return
-            self.put_back("".join(self.white))
-            self.white = []
+            self.put_back(self.take_white())
             if whole:
                 yield from self.text_body("content", self.frame.body, self.ends_of(route))
                 return
 
     def skip_body(self, route: Route, kind: str) -> Generator[None, None, bool]:
         """Consume what stands behind a call: True at the next opener, False behind the message."""
-        text, marker = yield from self.collect(self.frame.inside, self.ends_of(route))
-        if marker is None:
-            text += self.remainder()
+        text, marker = yield from self.collect_rest(self.frame.inside, self.ends_of(route))
         if text.strip():
             self.note("noise", self.pos, self.pos + len(text), route.ends[0] if route.ends else "")
         self.mark(kind if text.strip() else "framing", len(text))

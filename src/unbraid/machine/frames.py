@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unbraid.machine.headers import RECIPIENT, parse_header, route_of
 from unbraid.machine.markers import Scanner, scanner
-from unbraid.machine.setup import Setup, setup
+from unbraid.machine.setup import Setup, setup, unit_openers
 from unbraid.syntax import MAX_NAME, WHITE, Channels, Route
 
 __all__ = ["Frame", "Place", "begins_thinking", "frame_of", "place_in", "route_at"]
@@ -65,7 +65,7 @@ def _compiled(channels: Channels) -> Frame:
     route = next((one for one in channels.routes if one.calls is not None), None)
     calls = setup(None, route.calls if route else None, False, around=(*ends, start + channels.role))
     tools = calls.tools
-    openers = tools.section.open.spellings if tools and tools.section else calls.call_openers
+    openers = unit_openers(tools) if tools else ()
     ending = (*ends, *channels.dropped, *restarts)
     channel = (channels.channel.text,) if channels.channel else ()
     bare = tuple(one.lstrip(WHITE) for one in proved)

@@ -73,12 +73,6 @@ class Primitives(Machine):
             self.take(1, kind)
             done += 1
 
-    def remainder(self) -> str:
-        """Consume what is left in the buffer at the end of the output."""
-        rest = self.buf[self.i :]
-        self.i = len(self.buf)
-        return rest
-
     def standing(self, scan: Scanner, found: re.Match[str]) -> str | None:
         """The marker that a match is for certain; an output that ended by itself ended behind a whole one."""
         if scan.whole(found, self.eof):
@@ -114,6 +108,16 @@ class Primitives(Machine):
                 return "".join(pieces), None
             yield
             at = self.i
+
+    def collect_rest(
+        self, scan: Scanner, counts: Callable[[str, int], bool | None]
+    ) -> Generator[None, None, tuple[str, str | None]]:
+        """As ``collect``; a marker that is cut at the end of the output is text too."""
+        text, marker = yield from self.collect(scan, counts)
+        if marker is None:
+            text += self.buf[self.i :]
+            self.i = len(self.buf)
+        return text, marker
 
     def literal(self, spellings: tuple[str, ...]) -> Generator[None, None, str | None]:
         """Which spelling stands here (not consumed), the longest, or None."""

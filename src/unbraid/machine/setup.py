@@ -46,6 +46,7 @@ __all__ = [
     "setup",
     "stems_of",
     "told_by_id",
+    "unit_openers",
     "written_parts",
 ]
 
@@ -125,6 +126,11 @@ def told_by_id(*halves: Reasoning | Tools | Joint | None) -> list[Lit]:
 def call_openers(call: Calls) -> tuple[str, ...]:
     """The texts at which a call may begin; unmarked ones only for an anchored format."""
     return tuple(text for text, marked in first_literals(call.parts) if marked or call.anchor)
+
+
+def unit_openers(tools: Tools) -> tuple[str, ...]:
+    """What begins calls: the section's opener, or a call's own."""
+    return tools.section.open.spellings if tools.section else call_openers(tools.call)
 
 
 def _closers(call: Calls) -> tuple[str, ...]:
@@ -311,7 +317,7 @@ def setup(
     tools = named if offered else None
     answer = answer_of(reasoning, named)
     openers = call_openers(tools.call) if tools else ()
-    starts = tools.section.open.spellings if tools and tools.section else openers
+    starts = unit_openers(tools) if tools else ()
     unmarked = _unmarked(tools) if tools else frozenset()
     policy = _policy(reasoning, ends, tools is not None)
     dropped = _dropped(reasoning, named, around)

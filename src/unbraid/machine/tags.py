@@ -237,12 +237,6 @@ class TagMachine(AnswerMachine, Aside):
                 self.put_back(self.take_white())
             self.set_lane(scan.text_lane, event, parts)
 
-    def take_white(self) -> str:
-        """The white space that is held, no longer held."""
-        white = "".join(self.white)
-        self.white = []
-        return white
-
     def give_white(self, strand: str) -> None:
         """Held white space is text after all, or framing where it stands alone."""
         white = self.take_white()

@@ -9,7 +9,7 @@ from unbraid.engines.base import Engine
 from unbraid.errors import TokenizerMismatch, UnbraidError
 from unbraid.formats.registry import REASONING_PARSERS, TOOL_PARSERS, reasoning_format, tool_format
 from unbraid.machine.frames import frame_of
-from unbraid.machine.setup import call_openers, markers_of
+from unbraid.machine.setup import markers_of, unit_openers
 from unbraid.pair import halves
 from unbraid.parser import Parser
 from unbraid.syntax import Channels, Lit, Reasoning, ResponseTemplate
@@ -94,10 +94,8 @@ def openers() -> dict[str, tuple[str, ...]]:
         elif isinstance(half, ResponseTemplate):
             opener = half.field("call")
             texts = opener.open.spellings if opener is not None and isinstance(opener.open, Lit) else ()
-        elif half.section is not None:
-            texts = half.section.open.spellings
         else:
-            texts = call_openers(half.call)
+            texts = unit_openers(half)
         for text in texts:
             if len(text) >= SHORTEST_OPENER:
                 found[text] = (*found.get(text, ()), name)
