@@ -41,12 +41,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Generation:
-    """One generation: a rendered prompt as text or ids, and what bounds it."""
+    """One generation: a rendered prompt as text or ids, and what bounds it.
+
+    ``request_id`` names it in logs, here and at the engine; generations with the same
+    ``affinity`` begin alike, so that an engine which served one has the next one's prefix at hand.
+    """
 
     prompt: str | list[int]
     sampling: Sampling = Sampling()
     constraint: Constraint | None = None
     logprobs: int | None = None
+    request_id: str | None = None
+    affinity: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,17 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do: which grammar dialects, whether it streams token ids and logprobs."""
+    """What an engine can do: which grammar dialects, whether it streams token ids and logprobs.
+
+    ``dialects`` are in the order of preference. ``drafts``: the engine may draft tokens, so a
+    grammar for it must not count tokens or characters of free text.
+    """
 
     dialects: tuple[Dialect, ...] = ()
     token_ids: bool = True
     logprobs: bool = False
     context_length: int = 0
+    drafts: bool = False
 
 
 class Engine(Protocol):
