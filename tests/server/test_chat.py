@@ -387,7 +387,7 @@ def test_C19_a_request_is_not_changed() -> None:
     sent = {"messages": history, "tools": [WEATHER], "tool_choice": "required", **THINKING}
     request, plain = decode(json.dumps(sent).encode())
     before = copy.deepcopy(plain)
-    plan(normalise(request, plain), "replay", setup, engine)
+    plan(normalise(request, plain), setup, engine, "request")
     assert plain == before
 
 

@@ -122,7 +122,7 @@ def test_a_client_that_leaves_aborts_the_engine(stream: bool, n: int) -> None:
 
 
 def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unbraid.server.app.MAX_BODY", 100)
+    monkeypatch.setattr("unbraid.server.respond.MAX_BODY", 100)
 
     async def run() -> httpx.Response:
         async with raw(replay("x")) as http:

@@ -91,7 +91,7 @@ def test_requests_are_read_by_the_family_s_switch(options: dict[str, Any], plan:
     engine = replay("x")
     setup = prepare(engine, Options(chat_template=PLAIN, markers="text", **options))
     body = json.dumps({"messages": USER}).encode()
-    job = plan_of(normalise(*decode(body)), "m", setup, engine)
+    job = plan_of(normalise(*decode(body)), setup, engine, "request")
     assert job.parser.plan.thinking == plan
 
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk
 
-__all__ = ["without_end"]
+__all__ = ["EndFilter"]
 
 
-async def without_end(chunks: AsyncIterator[Chunk], ends: frozenset[int]) -> AsyncGenerator[Chunk, None]:
-    """The chunks of an output; one of the tokens ``ends`` that ended it comes without its text.
+class EndFilter:
+    """Takes the text from one of the tokens ``ends`` that ended an output.
 
     Such a token is held until the next chunk says whether the output went on.
     """
-    held: Chunk | None = None
-    async for chunk in chunks:
+
+    def __init__(self, ends: frozenset[int]) -> None:
+        self._ends = ends
+        self._held: Chunk | None = None
+
+    def feed(self, chunk: Chunk) -> tuple[Chunk, ...]:
+        """The chunks that are certain, in order."""
+        held, self._held = self._held, None
+        before: tuple[Chunk, ...] = ()
         if held is not None:
             ended = chunk.finish_reason == "stop" and chunk.stop_reason is None and not chunk.text
-            yield replace(held, text="") if ended else held
-            held = None
-        if chunk.finish_reason is None and len(chunk.token_ids) == 1 and chunk.token_ids[0] in ends:
-            held = chunk
-        else:
-            yield chunk
-    if held is not None:
-        yield held
+            before = (replace(held, text="") if ended else held,)
+        if chunk.finish_reason is None and len(chunk.token_ids) == 1 and chunk.token_ids[0] in self._ends:
+            self._held = chunk
+            return before
+        return (*before, chunk)

@@ -50,8 +50,9 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Ask:
-    """A normalised request."""
+    """A normalised request; ``detail`` is what only its own API knows of it."""
 
+    model: str | None
     messages: Sequence[Mapping[str, Any]]
     tools: ToolUse
     sampling: Sampling
@@ -70,6 +71,7 @@ class Ask:
     logprobs: int | None
     return_token_ids: bool
     history_calls: int
+    detail: Any = None
 
 
 def normalise(request: ChatRequest, plain: Mapping[str, Any]) -> Ask:
@@ -87,6 +89,7 @@ def normalise(request: ChatRequest, plain: Mapping[str, Any]) -> Ask:
     if request.stream_options is not None and not stream:
         raise InvalidRequest("stream_options needs stream: true", param="stream_options")
     return Ask(
+        model=request.model,
         messages=_messages(request.messages, plain["messages"]),
         tools=_tool_use(request, plain),
         sampling=_sampling(request),

@@ -47,9 +47,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Job:
-    """A request that is ready to run: each choice is one stream of ``parser``."""
+    """A request that is ready to run: each choice is one stream of ``parser``.
+
+    ``id`` is the answer's, without the prefix that an API gives it; ``request_id`` the one in the logs.
+    ``enforced`` says what holds the output to what was demanded: ``grammar`` or ``none``.
+    """
 
     id: str
+    request_id: str
     created: int
     model: str
     ask: Ask
@@ -58,6 +63,8 @@ class Job:
     budget: Budget | None
     foreign_ends: frozenset[int]
     alias: bool
+    enforced: str
+    prompt_token_ids: list[int] | None = None
 
     @property
     def shows_reasoning(self) -> bool:
@@ -82,8 +89,9 @@ def check_model(name: str | None, setup: Setup) -> str:
     return name
 
 
-def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
-    """Make a request ready. Raises InvalidRequest or Unsupported for what can't be done."""
+def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
+    """Make a request ready. Raises ApiError, InvalidRequest or Unsupported for what can't be done."""
+    model = check_model(ask.model, setup)
     kwargs = template_kwargs(ask, setup)
     prompt = _prompt(ask, kwargs, setup, engine)
     options = _parser_options(ask, kwargs, prompt, setup, engine)
@@ -96,9 +104,10 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
     limit, end_text = _budget(ask, setup, parser), _end_text(setup, parser)
     if limit is not None and constraint is not None:
         after = _exported(_constrain(ask, setup, engine, parser, "closed", prompt), engine, ask)
-    generation = Generation(prompt, ask.sampling, constraint, ask.logprobs)
+    generation = Generation(prompt, ask.sampling, constraint, ask.logprobs, request_id)
     return Job(
-        id="chatcmpl-" + secrets.token_hex(16),
+        id=secrets.token_hex(16),
+        request_id=request_id,
         created=int(time.time()),
         model=model,
         ask=ask,
@@ -107,6 +116,8 @@ def plan(ask: Ask, model: str, setup: Setup, engine: Engine) -> Job:
         budget=None if limit is None or end_text is None else Budget(limit, end_text, after),
         foreign_ends=setup.foreign_ends,
         alias=setup.alias,
+        enforced="none" if constraint is None else "grammar",
+        prompt_token_ids=engine.tokenizer.encode(prompt) if ask.return_token_ids else None,
     )
 
 

@@ -1,0 +1,18 @@
+"""The APIs that the server speaks, each a pure mapping of the same events."""
+
+from __future__ import annotations
+
+from unbraid.server.api import Api
+from unbraid.server.apis.chat import ChatApi
+
+__all__ = ["api_of", "apis"]
+
+
+def apis() -> tuple[Api, ...]:
+    """All of them."""
+    return (ChatApi(),)
+
+
+def api_of(path: str) -> Api:
+    """The API that a path belongs to; chat completions where it is none's."""
+    return next((api for api in apis() if path.startswith(api.path)), apis()[0])

@@ -1,0 +1,158 @@
+"""OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from unbraid.engines.base import Chunk
+from unbraid.server.api import Incoming
+from unbraid.server.choice import Ended, Result, Step
+from unbraid.server.normal import Ask, normalise
+from unbraid.server.plan import Job
+from unbraid.server.requests import decode
+from unbraid.wire.chat import (
+    DONE,
+    ChatCompletion,
+    ChunkWriter,
+    Extras,
+    Usage,
+    choice,
+    finish_reason,
+    sse,
+    token_logprobs,
+    usage,
+)
+from unbraid.wire.errors import error_body, error_status
+
+__all__ = ["ChatApi"]
+
+
+class ChatApi:
+    """``POST /v1/chat/completions``."""
+
+    path = "/v1/chat/completions"
+
+    def read(self, incoming: Incoming) -> Ask:
+        """What the request means."""
+        request, plain = decode(incoming.body)
+        return normalise(request, plain)
+
+    def whole(self, job: Job, ended: Sequence[Ended]) -> ChatCompletion:
+        """The whole answer."""
+        choices = [
+            choice(
+                index,
+                one.result.message,
+                _reason(job, one.result),
+                reasoning=job.shows_reasoning,
+                alias=job.alias,
+                stop_reason=one.result.stop_reason,
+                extras=_beside(job, one.chunks).take(),
+            )
+            for index, one in enumerate(ended)
+        ]
+        counts = _usage(job, [one.result for one in ended])
+        made = ChatCompletion(_id(job), job.created, job.model, choices, counts)
+        if job.prompt_token_ids is not None:
+            made.prompt_token_ids = job.prompt_token_ids
+        return made
+
+    def writer(self, job: Job) -> ChatWriter:
+        """Writes chunks."""
+        return ChatWriter(job)
+
+    def failure(self, error: BaseException) -> tuple[int, Any]:
+        """OpenAI's error body."""
+        return error_status(error), error_body(error)
+
+
+class ChatWriter:
+    """Writes one answer as chunks, a list of them for each piece that says something."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._chunks = ChunkWriter(_id(job), job.created, job.model, job.alias)
+        self._beside: dict[int, Beside] = {}
+
+    def step(self, index: int, step: Step) -> bytes:
+        """The chunks of what a choice proved; its first begins with the role."""
+        beside = self._beside.get(index)
+        chunks = []
+        if beside is None:
+            beside = self._beside[index] = Beside(self._job)
+            chunks.append(self._chunks.role(index, self._job.prompt_token_ids))
+        beside.add(step.chunk)
+        for event in step.events:
+            made = self._chunks.event(index, event)
+            if made is not None:
+                chunks.append(made.beside(beside.take()))
+        result = step.result
+        if result is not None:
+            last = self._chunks.finish(index, _reason(self._job, result), result.stop_reason)
+            chunks.append(last.beside(beside.take()))
+        return sse(chunks)
+
+    def finish(self, results: Sequence[Result]) -> bytes:
+        """The token counts, if asked for, and the end."""
+        if not self._job.ask.include_usage:
+            return DONE
+        return sse([self._chunks.usage(_usage(self._job, results))]) + DONE
+
+    def fail(self, error: Exception) -> bytes:
+        """An error event, and the end."""
+        return sse([error_body(error)]) + DONE
+
+
+def _id(job: Job) -> str:
+    return f"chatcmpl-{job.id}"
+
+
+def _reason(job: Job, result: Result) -> str:
+    return finish_reason(result.finish_reason, job.ask.tools.named)
+
+
+def _usage(job: Job, results: Sequence[Result]) -> Usage:
+    counted = job.parser.reasoning_parser is not None
+    return usage(
+        max((one.prompt_tokens for one in results), default=0),
+        sum(one.completion_tokens for one in results),
+        sum(one.reasoning_tokens for one in results) if counted else None,
+    )
+
+
+# -- log probabilities and token ids --------------------------------------------
+
+
+def _beside(job: Job, chunks: Iterable[Chunk]) -> Beside:
+    beside = Beside(job)
+    for chunk in chunks:
+        beside.add(chunk)
+    return beside
+
+
+class Beside:
+    """Collects log probabilities and ids until there is a chunk to carry them."""
+
+    def __init__(self, job: Job) -> None:
+        shown = not job.hides_tokens
+        self._top = job.ask.logprobs if shown else None
+        self._ids = job.ask.return_token_ids and shown
+        self._held = self._empty()
+
+    def _empty(self) -> Extras:
+        return Extras(None if self._top is None else [], [] if self._ids else None)
+
+    def add(self, chunk: Chunk) -> None:
+        """Note a piece of the engine."""
+        if self._held.token_ids is not None:
+            self._held.token_ids.extend(chunk.token_ids)
+        if self._held.logprobs is not None:
+            for one in chunk.logprobs:
+                others = [(piece, value) for _, piece, value in one.top[: self._top]]
+                self._held.logprobs.append(token_logprobs(one.token, one.logprob, others))
+
+    def take(self) -> Extras:
+        """What was collected, for one chunk."""
+        taken, self._held = self._held, self._empty()
+        return taken

@@ -1,0 +1,71 @@
+"""A client's connection: its body, its leaving, and bytes sent as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from typing import TypeVar
+
+from starlette.types import Receive, Send
+
+from unbraid.wire.errors import ApiError
+
+__all__ = ["Gone", "read_body", "send_events", "while_connected"]
+
+T = TypeVar("T")
+
+SSE_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+
+
+class Gone(Exception):
+    """The client closed the connection."""
+
+
+async def read_body(receive: Receive, limit: int) -> bytes:
+    """The request's body. Raises ApiError 413 beyond ``limit`` bytes, Gone when the client leaves."""
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts += message.get("body", b"")
+        if len(parts) > limit:
+            raise ApiError(413, f"the body is larger than {limit} bytes", code="request_too_large")
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+async def while_connected(receive: Receive, work: Awaitable[T]) -> T:
+    """The result of ``work``; it is cancelled, and Gone raised, when the client leaves first."""
+    task = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Gone
+        return task.result()
+    finally:
+        for one in (task, leaving):
+            one.cancel()
+        await asyncio.gather(task, leaving, return_exceptions=True)
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def send_events(
+    send: Send, headers: Mapping[str, str], first: bytes, events: AsyncIterator[bytes]
+) -> None:
+    """Send a stream of events. A client that reads slowly holds up the reading of ``events``."""
+    lines = [(name.encode(), value.encode()) for name, value in {**SSE_HEADERS, **headers}.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": lines})
+    await send({"type": "http.response.body", "body": first, "more_body": True})
+    async for event in events:
+        await send({"type": "http.response.body", "body": event, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})

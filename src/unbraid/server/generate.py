@@ -1,0 +1,139 @@
+"""Running a job on an engine: its choices whole, or as one stream of an API's bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+from unbraid.engines.base import Chunk, Engine
+from unbraid.engines.budget import with_thinking_budget
+from unbraid.errors import EngineError, UnbraidError
+from unbraid.server.api import Writer
+from unbraid.server.choice import Choice, Ended, Result, Step
+from unbraid.server.ending import EndFilter
+from unbraid.server.merge import merged
+from unbraid.server.observe import Observer
+from unbraid.server.plan import Job, seeded
+
+__all__ = ["run", "stream", "whole"]
+
+logger = logging.getLogger("unbraid.server")
+
+
+async def whole(job: Job, engine: Engine, observer: Observer) -> list[Ended]:
+    """The job's choices, all run to their end. Raises what the engine or the parser raises."""
+    tasks = [asyncio.ensure_future(_whole(job, engine, index, observer)) for index in range(job.ask.n)]
+    try:
+        ended = await asyncio.gather(*tasks)
+    except Exception as error:
+        observer.failed(job, error)
+        raise
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    observer.ended(job)
+    return ended
+
+
+async def _whole(job: Job, engine: Engine, index: int, observer: Observer) -> Ended:
+    kept: list[Chunk] = []
+    keeps = job.ask.return_token_ids or job.ask.logprobs is not None
+    async with aclosing(run(job, engine, index, observer)) as steps:
+        async for step in steps:
+            if keeps:
+                kept.append(step.chunk)
+            if step.result is not None:
+                return Ended(step.result, kept)
+    raise EngineError("the engine ended without saying why")
+
+
+async def stream(job: Job, engine: Engine, writer: Writer, observer: Observer) -> AsyncGenerator[bytes, None]:
+    """The answer as ``writer`` writes it.
+
+    What fails before the first piece is raised, so that it can still be an HTTP error.
+    Later the choice that failed stops, the others go on, and the writer ends the stream with the error.
+    """
+    results: list[Result] = []
+    failure: Exception | None = None
+    sent = False
+    sources = [run(job, engine, index, observer) for index in range(job.ask.n)]
+    async with aclosing(merged(sources)) as steps:
+        async for index, step in steps:
+            if isinstance(step, Exception):
+                if failure is None:
+                    failure = step
+                    observer.failed(job, step)
+                if not sent:
+                    raise step
+                continue
+            if step.result is not None:
+                results.append(step.result)
+            data = writer.step(index, step)
+            if data:
+                sent = True
+                yield data
+    if failure is not None:
+        yield writer.fail(failure)
+        return
+    yield writer.finish(results)
+    observer.ended(job)
+
+
+async def run(job: Job, engine: Engine, index: int, observer: Observer) -> AsyncGenerator[Step, None]:
+    """One choice, step by step; the engine is stopped when the generator is closed."""
+    choice = Choice(job, engine.tokenizer)
+    ending = EndFilter(job.foreign_ends)
+    seen: list[str] = []
+    try:
+        async with _closing(_generate(job, engine, choice, index)) as chunks:
+            async for received in chunks:
+                for chunk in ending.feed(received):
+                    ids = chunk.token_ids or await _ids(engine, chunk.text)
+                    seen.append(chunk.text)
+                    step = choice.feed(chunk, ids)
+                    observer.step(job, step)
+                    yield step
+                    if step.result is not None:
+                        return
+    except UnbraidError:
+        raise
+    except Exception:
+        logger.exception(
+            "choice %d of %s failed; the output so far: %r", index, job.request_id, "".join(seen)
+        )
+        raise
+    raise EngineError("the engine ended without saying why")
+
+
+def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIterator[Chunk]:
+    generation = seeded(job.generation, index)
+    if job.budget is None:
+        return engine.generate(generation)
+    return with_thinking_budget(
+        engine,
+        generation,
+        job.budget.tokens,
+        lambda: choice.thinking,
+        job.budget.end_text,
+        job.budget.constraint,
+    )
+
+
+@asynccontextmanager
+async def _closing(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
+    try:
+        yield chunks
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _ids(engine: Engine, text: str) -> Sequence[int]:
+    """The ids of text that came without any, so that those that follow keep their places."""
+    if not text or not engine.capabilities.token_ids:
+        return ()
+    return await asyncio.to_thread(engine.tokenizer.encode, text)
