@@ -1,4 +1,4 @@
-"""The tokenizer of a llama.cpp server, asked over HTTP and remembered."""
+"""Tokenizers of running servers, asked over HTTP and remembered."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import httpx
 from unbraid.engines.sse import NO_REUSE, read_json, translated
 from unbraid.errors import EngineError
 
-__all__ = ["ServerTokenizer", "token_list", "tokenize_body"]
+__all__ = ["RemoteTokenizer", "ServerTokenizer", "VllmTokenizer", "token_list", "tokenize_body"]
 
 _TIMEOUT_SECONDS = 60.0
 _REPLACEMENT = "\ufffd"
 _BRACKETS = ("<>", "[]")
 
 
-class ServerTokenizer:
-    """Tokenizes by a llama.cpp server's ``/tokenize`` and ``/detokenize``; calls block.
+class RemoteTokenizer:
+    """Tokenizes by an engine's own endpoints; calls block, answers are remembered.
 
-    The server does not tell all that a vocabulary file does: a token that is part
-    of a character has no bytes here, and a token counts as special when the server
-    parses it only as such or when it is spelled like a marker (``<think>``, ``[INST]``).
-    Every method raises EngineError when the server can't be asked.
+    An engine does not tell all that a vocabulary file does: a token that is part of a
+    character has no bytes here. Every method raises EngineError when the engine can't be asked.
     """
 
     def __init__(
@@ -46,8 +44,7 @@ class ServerTokenizer:
         """The id of the special token that is exactly ``text``, or None."""
         if text not in self._ids:
             ids = self.encode(text)
-            alone = len(ids) == 1 and (_like_marker(text) or self._tokenize(text, special=False) != ids)
-            self._ids[text] = ids[0] if alone else None
+            self._ids[text] = ids[0] if len(ids) == 1 and self._special(text, ids[0]) else None
         return self._ids[text]
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -64,22 +61,65 @@ class ServerTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of ``text``, special tokens recognised, none added around it."""
-        return self._tokenize(text, special=True)
+        raise NotImplementedError
+
+    def learn(self, token_id: int, text: str) -> None:
+        """Remember the text of a token that the engine showed in a stream."""
+        self._bytes.setdefault(token_id, b"" if _REPLACEMENT in text else text.encode())
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def _tokenize(self, text: str, special: bool) -> list[int]:
-        with translated("/tokenize"):
-            return token_list(read_json(self._client.post("/tokenize", json=tokenize_body(text, special))))
+    def _special(self, text: str, token_id: int) -> bool:
+        """Whether a token that is spelled ``text`` counts as special: when it looks like a marker."""
+        return _like_marker(text)
 
     def _detokenize(self, token_id: int) -> str:
-        with translated("/detokenize"):
-            response = self._client.post("/detokenize", json={"tokens": [token_id]})
+        raise NotImplementedError
+
+    def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        with translated(path):
+            return self._client.post(path, json=body)
+
+
+class ServerTokenizer(RemoteTokenizer):
+    """The tokenizer of a llama.cpp server.
+
+    A token counts as special when the server parses it only as such or when it is
+    spelled like a marker (``<think>``, ``[INST]``).
+    """
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``, special tokens recognised, none added around it."""
+        return self._tokenize(text, special=True)
+
+    def _special(self, text: str, token_id: int) -> bool:
+        return _like_marker(text) or self._tokenize(text, special=False) != [token_id]
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
+        return token_list(read_json(self._post("/tokenize", tokenize_body(text, special))))
+
+    def _detokenize(self, token_id: int) -> str:
+        response = self._post("/detokenize", {"tokens": [token_id]})
         if response.status_code == 500:
             return ""
         return str(read_json(response).get("content", ""))
+
+
+class VllmTokenizer(RemoteTokenizer):
+    """The tokenizer of a vLLM server; a token counts as special when it is spelled like a marker."""
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``, special tokens recognised, none added around it."""
+        body = {"prompt": text, "add_special_tokens": False}
+        return token_list(read_json(self._post("/tokenize", body))) if text else []
+
+    def _detokenize(self, token_id: int) -> str:
+        response = self._post("/detokenize", {"tokens": [token_id]})
+        if response.status_code in (400, 500):
+            return ""
+        return str(read_json(response).get("prompt", ""))
 
 
 def _like_marker(text: str) -> bool:
@@ -87,7 +127,7 @@ def _like_marker(text: str) -> bool:
 
 
 def tokenize_body(text: str, special: bool = True) -> dict[str, Any]:
-    """The body of a ``/tokenize`` request."""
+    """The body of a llama.cpp server's ``/tokenize`` request."""
     return {"content": text, "add_special": False, "parse_special": special}
 
 

@@ -11,12 +11,23 @@ import httpx
 
 from unbraid.errors import EngineError, InvalidRequest
 
-__all__ = ["NO_REUSE", "json_events", "raise_for", "read_json", "translated"]
+__all__ = ["NO_REUSE", "Refused", "json_events", "raise_for", "read_json", "translated"]
 
 NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 """A llama.cpp server may close a connection just after a stream, so none is used twice."""
 
 _DETAIL_LIMIT = 500
+_TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")
+_TOO_LONG_WORDS = ("context length", "context window", "context size")
+
+
+class Refused(EngineError):
+    """The engine answered with an error; ``status`` is the HTTP status that it gave or meant, if any."""
+
+    def __init__(self, message: str, status: int | None, detail: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.detail = detail
 
 
 @contextmanager
@@ -60,7 +71,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
     if name not in (b"data", b"error") or not data or data == b"[DONE]":
         return None
     value = _object(data)
-    if name == b"error" or "error" in value:
+    if name == b"error" or value.get("error") is not None:
         _raise(value, None)
     return value
 
@@ -99,13 +110,23 @@ def _object(data: bytes) -> dict[str, Any]:
 
 def _raise(value: dict[str, Any], status: int | None) -> None:
     detail = value.get("error", value)
-    kind = detail.get("type") if isinstance(detail, dict) else None
-    message = str(detail.get("message", detail) if isinstance(detail, dict) else detail)[:_DETAIL_LIMIT]
-    if kind == "exceed_context_size_error":
+    if not isinstance(detail, dict):
+        detail = {"message": detail}
+    message = str(detail.get("message", detail))[:_DETAIL_LIMIT]
+    code = detail.get("code")
+    meant = status if status is not None else code if isinstance(code, int) else None
+    if _too_long(detail, message, meant):
         error = InvalidRequest(f"the prompt is too long: {message}", param="messages")
         error.code = "context_length_exceeded"
         raise error
     if status in (401, 403):
-        raise EngineError(f"the engine refused the API key: {message}")
+        raise Refused(f"the engine refused the API key: {message}", status, message)
     place = f" (HTTP {status})" if status is not None else ""
-    raise EngineError(f"the engine reported an error{place}: {message or 'no message'}")
+    raise Refused(f"the engine reported an error{place}: {message or 'no message'}", meant, message)
+
+
+def _too_long(detail: dict[str, Any], message: str, status: int | None) -> bool:
+    """Whether an error says that a prompt does not fit: by name, else by the words of a refusal."""
+    if detail.get("type") in _TOO_LONG or detail.get("code") in _TOO_LONG:
+        return True
+    return status in (400, 413, 422) and any(words in message.lower() for words in _TOO_LONG_WORDS)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from unbraid.engines.base import Chunk
 from unbraid.tokens import Tokenizer
 
-__all__ = ["Assembler", "StopFilter", "segment"]
+__all__ = ["Assembler", "Pairing", "StopFilter", "segment"]
 
 IdsOf = Callable[[bytes], Sequence[int]]
 
@@ -75,6 +75,24 @@ class Assembler:
         data, known = text.encode(), self._bytes(ids)
         hidden = data[: len(data) - len(known)] if data.endswith(known) else data
         return segment(hidden, missing, self._ids_of)
+
+
+class Pairing:
+    """Text with its ids from an engine that names every token at once and its text when it is whole.
+
+    The ids of a character that is not whole yet wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._ids: list[int] = []
+
+    def feed(self, text: str, ids: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+        """``text`` and all ids since the last text; both empty while there is none."""
+        self._ids.extend(ids)
+        if not text:
+            return "", ()
+        taken, self._ids = tuple(self._ids), []
+        return text, taken
 
 
 def segment(data: bytes, count: int, ids_of: IdsOf) -> tuple[int, ...] | None:
