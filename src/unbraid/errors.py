@@ -9,6 +9,7 @@
     │   └── Unsupported                        a constraint that this format or dialect can't enforce
     ├── Inexpressible      (also ValueError)   a message that the format cannot write
     └── EngineError        (also RuntimeError) the model could not be fetched, started or driven
+        └── EngineUnavailable                  no engine can be reached now: try again later
 
 Model output never raises: what goes wrong in it is a diagnostic of the message.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 __all__ = [
     "BrokenFormat",
     "EngineError",
+    "EngineUnavailable",
     "IncompatiblePair",
     "Inexpressible",
     "InvalidRequest",
@@ -97,3 +99,9 @@ class EngineError(UnbraidError, RuntimeError):
     """The embedded or remote engine could not be fetched, started or driven."""
 
     code = "engine_error"
+
+
+class EngineUnavailable(EngineError):
+    """No engine can be reached or has room now; the same request may succeed later."""
+
+    code = "engine_unavailable"

@@ -1,0 +1,254 @@
+"""Several engines of one model as one engine: which of them generates, and what happens when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
+from typing import Any
+
+from unbraid.engines.alike import check_alike, common
+from unbraid.engines.base import Chunk, Engine, Generation
+from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
+from unbraid.tokens import Tokenizer
+
+__all__ = ["EngineState", "Fleet"]
+
+logger = logging.getLogger("unbraid.engines")
+
+CHECK_SECONDS = 5.0
+FAILURES_UNTIL_DOWN = 2
+LOAD_RATIO = 1.5
+LOAD_SLACK = 4
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """One engine of a fleet at this moment.
+
+    ``running`` is how many generations are open on it; ``failures`` how many generations have
+    failed on it before their first token, in all, and ``checks_failed`` how many health checks.
+    """
+
+    url: str
+    healthy: bool
+    running: int
+    failures: int
+    checks_failed: int
+
+
+class Fleet:
+    """Spreads generations over engines that run the same model.
+
+    **Which one.** The healthy engine with the fewest open generations, of several such the one
+    that has waited longest. A generation with an ``affinity`` prefers the same engine each time
+    (rendezvous hashing over the healthy ones, so that all processes agree and a failure moves
+    only what was on the failed one), unless that engine has more than 1.5 times as many open
+    generations as the least loaded one, plus 4; then the next in its order that has not.
+
+    **What if one fails.** An engine that raises EngineError before its first chunk is replaced
+    by another; after a chunk was given the error is the request's. InvalidRequest and Unsupported
+    would come from any engine and are never retried. Each engine is tried once.
+
+    **Health.** Every ``check_seconds`` each engine's ``health`` is asked. It is down once a check
+    failed and at least ``failures_until_down`` things failed in a row, checks and generations
+    together; one good check brings it back. A generation that failed alone takes no engine down,
+    it only has the health asked at once: a request that breaks engines must not take all away.
+    The checks run in the loop of the first generation or ``health`` and end with ``close``.
+    """
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        *,
+        check_seconds: float = CHECK_SECONDS,
+        failures_until_down: int = FAILURES_UNTIL_DOWN,
+    ) -> None:
+        """``engines`` by the names that are shown of them, such as their URLs without credentials.
+
+        Raises EngineError when they differ in model, vocabulary or template.
+        """
+        if not engines:
+            raise InvalidRequest("a fleet needs at least one engine", param="engines")
+        check_alike(engines)
+        self._members = [_Member(url, engine, failures_until_down) for url, engine in engines.items()]
+        self._check_seconds = check_seconds
+        self._turns = count(1)
+        self._watches: list[asyncio.Task[None]] = []
+        self.model = self._members[0].engine.model
+        self.capabilities = common([engine.capabilities for engine in engines.values()])
+
+    @property
+    def engines(self) -> tuple[EngineState, ...]:
+        """Each engine as it is now, in the order in which they were given."""
+        return tuple(member.state for member in self._members)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of an engine that is well."""
+        return self._any.tokenizer
+
+    @property
+    def chat_template(self) -> str | None:
+        """The chat template, the same on every engine."""
+        return self._any.chat_template
+
+    @property
+    def template_variables(self) -> dict[str, Any]:
+        """The names for the template."""
+        return self._any.template_variables
+
+    @property
+    def _any(self) -> Engine:
+        return next((one for one in self._members if one.healthy), self._members[0]).engine
+
+    async def health(self) -> bool:
+        """Whether at least one engine is well."""
+        self._watch()
+        return any(member.healthy for member in self._members)
+
+    async def close(self) -> None:
+        """End the checks and close every engine; may be called twice."""
+        watches, self._watches = self._watches, []
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+        await asyncio.gather(*(member.engine.close() for member in self._members))
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
+        """Generate on one engine, on another if that one fails before its first chunk.
+
+        Raises EngineUnavailable when every engine is down, else what the last engine raised.
+        """
+        self._watch()
+        failed: list[_Member] = []
+        while True:
+            member = self._choose(generation.affinity, failed)
+            started = False
+            with member.generating(next(self._turns)):
+                chunks = member.engine.generate(generation)
+                try:
+                    async for chunk in chunks:
+                        started = True
+                        yield chunk
+                    return
+                except EngineError as error:
+                    member.failed(started)
+                    failed.append(member)
+                    if started or not self._others(failed):
+                        raise
+                    _note_retry(member, generation, error)
+                finally:
+                    await _closed(chunks)
+
+    def _others(self, failed: Sequence[_Member]) -> list[_Member]:
+        return [member for member in self._members if member.healthy and member not in failed]
+
+    def _choose(self, affinity: str | None, failed: Sequence[_Member]) -> _Member:
+        """The engine for a generation that failed on some."""
+        members = self._others(failed)
+        if not members:
+            names = ", ".join(member.url for member in self._members)
+            raise EngineUnavailable(f"no engine can be reached now: {names}")
+        members.sort(key=lambda member: (member.running, member.last_turn))
+        if affinity is None:
+            return members[0]
+        most = members[0].running * LOAD_RATIO + LOAD_SLACK
+        return max((one for one in members if one.running <= most), key=lambda one: one.weight(affinity))
+
+    def _watch(self) -> None:
+        """Have the health of all checked from now on, if that isn't done already."""
+        if self._watches and not all(watch.done() for watch in self._watches):
+            return
+        self._watches = [
+            asyncio.get_running_loop().create_task(member.watch(self._check_seconds), name=member.url)
+            for member in self._members
+        ]
+
+
+class _Member:
+    """One engine, how much it has to do, and how it is."""
+
+    def __init__(self, url: str, engine: Engine, failures_until_down: int) -> None:
+        self.url = url
+        self.engine = engine
+        self.healthy = True
+        self.running = 0
+        self.last_turn = 0
+        self._in_a_row = 0
+        self._until_down = failures_until_down
+        self._failures = 0
+        self._checks_failed = 0
+        self._doubt: asyncio.Event | None = None
+
+    @property
+    def state(self) -> EngineState:
+        """What is shown of it."""
+        return EngineState(self.url, self.healthy, self.running, self._failures, self._checks_failed)
+
+    def weight(self, key: str) -> bytes:
+        """How much a key prefers this engine; equal in every process."""
+        return blake2b(self.url.encode(), key=blake2b(key.encode()).digest(), digest_size=8).digest()
+
+    @contextmanager
+    def generating(self, turn: int) -> Iterator[None]:
+        """Count a generation while it runs."""
+        self.running += 1
+        self.last_turn = turn
+        try:
+            yield
+        finally:
+            self.running -= 1
+
+    def failed(self, started: bool) -> None:
+        """Note that a generation failed, and have the health asked."""
+        self._failures += not started
+        self._in_a_row += 1
+        if self._doubt is not None:
+            self._doubt.set()
+
+    async def watch(self, seconds: float) -> None:
+        """Check the health every so many seconds, and at once when a generation failed."""
+        self._doubt = asyncio.Event()
+        while True:
+            await self._check(seconds)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._doubt.wait(), seconds)
+            self._doubt.clear()
+
+    async def _check(self, seconds: float) -> None:
+        """Ask the engine how it is; no answer within ``seconds`` is a bad one."""
+        try:
+            well = await asyncio.wait_for(self.engine.health(), seconds)
+        except Exception:
+            well = False
+        if well:
+            if not self.healthy:
+                logger.warning("engine %s answers again", self.url)
+            self._in_a_row, self.healthy = 0, True
+            return
+        self._in_a_row += 1
+        self._checks_failed += 1
+        if self.healthy and self._in_a_row >= self._until_down:
+            self.healthy = False
+            logger.warning("engine %s is down: its health check failed", self.url)
+
+
+def _note_retry(member: _Member, generation: Generation, error: EngineError) -> None:
+    logger.warning(
+        "engine %s failed before its first token, another is tried: %s (request %s)",
+        member.url,
+        error,
+        generation.request_id or "without id",
+    )
+
+
+async def _closed(chunks: AsyncIterator[Chunk]) -> None:
+    """Abort a generation that is still open."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()
