@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.constraining import constraints, gates
+from benchmarks.prompts import prompts
 from benchmarks.report import Figure, Report, Table
 from benchmarks.shapes import TEXTS, TOOLS, Shape, around, body, formats, is_json, shapes
 from benchmarks.timing import least, per_delta, steps
@@ -143,6 +144,7 @@ SECTIONS: dict[str, Callable[[], Table]] = {
     "shapes": others,
     "gate": gates,
     "constraints": constraints,
+    "prompts": prompts,
     "start": start_up,
 }
 
