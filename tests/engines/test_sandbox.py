@@ -12,7 +12,7 @@ import pytest
 
 from unbraid.engines.sandbox import Sandbox, TemplateLimits, worker_environment
 from unbraid.engines.template import ChatTemplate
-from unbraid.errors import EngineError, InvalidRequest
+from unbraid.errors import EngineUnavailable, InvalidRequest
 
 LIMITS = TemplateLimits(
     cpu_seconds=0.1, memory_bytes=1 << 28, source_chars=200_000, output_chars=1 << 20, most_waiting=8
@@ -239,7 +239,7 @@ def test_only_so_many_wait() -> None:
             ChatTemplate(source, sandbox=sandbox).render([USER])
         except InvalidRequest:
             pass
-        except EngineError as error:
+        except EngineUnavailable as error:
             refused.append(error.message)
 
     slow = threading.Thread(target=work, args=(ENDLESS["two macros each"],))

@@ -33,7 +33,7 @@ from unbraid.engines.frames import (
     receive,
     send,
 )
-from unbraid.errors import EngineError, InvalidRequest
+from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
 
 __all__ = ["OWN", "REQUESTED", "Sandbox", "TemplateLimits"]
 
@@ -84,7 +84,7 @@ class Sandbox:
             problem = "what the chat template is given nests too deeply, or is no plain data"
             raise InvalidRequest(problem, param="messages") from error
         if not self._places.acquire(blocking=False):
-            raise EngineError("too many chat templates wait to be rendered: try again later")
+            raise EngineUnavailable("too many chat templates wait to be rendered: try again later")
         try:
             with self._lock:
                 answer = self._exchanged(request)
