@@ -38,10 +38,11 @@ class Step:
 
 @dataclass(slots=True)
 class Ended:
-    """A choice that ended, with the pieces it was made of where ids or log probabilities are asked for."""
+    """A choice that ended: its events, and its pieces where ids or log probabilities are asked for."""
 
     result: Result
     chunks: list[Chunk] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
 
 class Choice:

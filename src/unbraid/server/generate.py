@@ -10,6 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 from unbraid.engines.base import Chunk, Engine
 from unbraid.engines.budget import with_thinking_budget
 from unbraid.errors import EngineError, UnbraidError
+from unbraid.events import Event
 from unbraid.server.api import Writer
 from unbraid.server.choice import Choice, Ended, Result, Step
 from unbraid.server.ending import EndFilter
@@ -40,13 +41,15 @@ async def whole(job: Job, engine: Engine, observer: Observer) -> list[Ended]:
 
 async def _whole(job: Job, engine: Engine, index: int, observer: Observer) -> Ended:
     kept: list[Chunk] = []
+    events: list[Event] = []
     keeps = job.ask.return_token_ids or job.ask.logprobs is not None
     async with aclosing(run(job, engine, index, observer)) as steps:
         async for step in steps:
             if keeps:
                 kept.append(step.chunk)
+            events += step.events
             if step.result is not None:
-                return Ended(step.result, kept)
+                return Ended(step.result, kept, events)
     raise EngineError("the engine ended without saying why")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from unbraid.engines.base import Sampling
 from unbraid.errors import InvalidRequest
 from unbraid.request import picked
+from unbraid.server.paths import Paths
 from unbraid.server.requests import ChatRequest, RequestMessage
 
 __all__ = ["Ask", "ToolUse", "normalise"]
@@ -50,7 +51,11 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Ask:
-    """A normalised request; ``detail`` is what only its own API knows of it."""
+    """A normalised request.
+
+    ``paths`` tell how the request spells fields that chat completions have under another name;
+    ``detail`` is what only its own API knows of it.
+    """
 
     model: str | None
     messages: Sequence[Mapping[str, Any]]
@@ -71,6 +76,7 @@ class Ask:
     logprobs: int | None
     return_token_ids: bool
     history_calls: int
+    paths: Paths = ()
     detail: Any = None
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, NoReturn
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from unbraid.constrain.checks import check_depth
 from unbraid.errors import InvalidRequest
 
-__all__ = ["ChatRequest", "decode"]
+__all__ = ["ChatRequest", "checked", "decode", "read_object", "refuse"]
+
+T = TypeVar("T")
 
 Count = Annotated[int, Meta(ge=1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
@@ -130,28 +133,22 @@ MAX_DEPTH = 128
 """Levels of objects and lists in a request; a schema in it may have half as many."""
 
 
-class _Refused(Struct):
-    """Fields that would change what the answer must be, and that this server can't honour."""
-
-    guided_json: Any = UNSET
-    guided_regex: Any = UNSET
-    guided_choice: Any = UNSET
-    guided_grammar: Any = UNSET
-    guided_json_object: Any = UNSET
-    guided_decoding_backend: Any = UNSET
-    guided_whitespace_pattern: Any = UNSET
-    structured_outputs: Any = UNSET
-    functions: Any = UNSET
-    function_call: Any = UNSET
-    use_beam_search: Any = UNSET
-
-
-_INSTEAD = {
+_BY_DEFAULT = "use response_format with type json_schema, or a tool with tool_choice"
+_REFUSED = {
+    "guided_json": _BY_DEFAULT,
+    "guided_regex": _BY_DEFAULT,
+    "guided_choice": _BY_DEFAULT,
+    "guided_grammar": _BY_DEFAULT,
+    "guided_json_object": _BY_DEFAULT,
+    "guided_decoding_backend": _BY_DEFAULT,
+    "guided_whitespace_pattern": _BY_DEFAULT,
+    "structured_outputs": _BY_DEFAULT,
     "functions": "use tools",
     "function_call": "use tool_choice",
     "use_beam_search": "leave it out; there is no beam search here",
 }
-_BY_DEFAULT = "use response_format with type json_schema, or a tool with tool_choice"
+"""Fields that would change what the answer must be and that can't be honoured here, with what to do."""
+
 _PATH = re.compile(r" - at `\$(.*)`$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
@@ -161,25 +158,39 @@ def decode(body: bytes) -> tuple[ChatRequest, dict[str, Any]]:
 
     Raises InvalidRequest whose ``param`` is the path of the wrong field.
     """
+    plain = read_object(body)
+    request = checked(plain, ChatRequest)
+    _check_depths(request, plain)
+    refuse(plain, _REFUSED)
+    return request, plain
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """A body as plain data. Raises InvalidRequest when it is no JSON object."""
     try:
         plain = msgspec.json.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidRequest(f"the body is no valid JSON: {error}") from error
     if not isinstance(plain, dict):
         raise InvalidRequest("the body must be a JSON object")
+    return plain
+
+
+def checked(plain: dict[str, Any], kind: type[T]) -> T:
+    """Plain data as a struct. Raises InvalidRequest whose ``param`` is the path of the wrong field."""
     try:
-        refused = msgspec.convert(plain, _Refused)
-        request = msgspec.convert(plain, ChatRequest)
+        return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
         _raise(str(error))
     except RecursionError as error:
         raise InvalidRequest("the request is nested too deeply") from error
-    _check_depths(request, plain)
-    for name in refused.__struct_fields__:
-        value = getattr(refused, name)
-        if not isinstance(value, UnsetType) and value not in (None, False):
-            raise InvalidRequest(f"{name} is not supported: {_INSTEAD.get(name, _BY_DEFAULT)}", param=name)
-    return request, plain
+
+
+def refuse(plain: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+    """Raise InvalidRequest for the first of ``fields`` that is set, with what to do instead."""
+    for name, instead in fields.items():
+        if plain.get(name) not in (None, False):
+            raise InvalidRequest(f"{name} is not supported: {instead}", param=name)
 
 
 def _check_depths(request: ChatRequest, plain: dict[str, Any]) -> None:

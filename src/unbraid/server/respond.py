@@ -18,6 +18,7 @@ from unbraid.server.api import Api, Incoming
 from unbraid.server.connection import Gone, read_body, send_events, while_connected
 from unbraid.server.generate import stream, whole
 from unbraid.server.observe import Observer
+from unbraid.server.paths import named_as, renamed
 from unbraid.server.plan import Job, plan
 from unbraid.server.setup import Setup
 
@@ -65,7 +66,8 @@ class Responder:
 
     def _plan(self, incoming: Incoming) -> Job:
         ask = self._api.read(incoming)
-        return plan(ask, self._setup, self._engine, incoming.request_id)
+        with named_as(ask.paths):
+            return plan(ask, self._setup, self._engine, incoming.request_id)
 
     async def _answer(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {"x-request-id": job.request_id, "x-unbraid-enforced": job.enforced}
@@ -75,7 +77,7 @@ class Responder:
             return
         writer = self._api.writer(job)
         async with aclosing(stream(job, self._engine, writer, self._observer)) as events:
-            first = await while_connected(receive, self._first(events, headers))
+            first = await while_connected(receive, self._first(job, events, headers))
             if isinstance(first, Response):
                 await first(scope, receive, send)
                 return
@@ -86,16 +88,20 @@ class Responder:
             ended = await whole(job, self._engine, self._observer)
             return json_response(self._api.whole(job, ended), headers=headers)
         except Exception as error:
-            status, body = self._api.failure(error)
-            return json_response(body, status, headers)
+            return self._failure(job, error, headers)
 
-    async def _first(self, events: AsyncGenerator[bytes, None], headers: dict[str, str]) -> bytes | Response:
+    async def _first(
+        self, job: Job, events: AsyncGenerator[bytes, None], headers: dict[str, str]
+    ) -> bytes | Response:
         """The first bytes of a stream, or the response when it fails before."""
         try:
             return await anext(events)
         except Exception as error:
-            status, body = self._api.failure(error)
-            return json_response(body, status, headers)
+            return self._failure(job, error, headers)
+
+    def _failure(self, job: Job, error: Exception, headers: dict[str, str]) -> Response:
+        status, body = self._api.failure(renamed(error, job.ask.paths))
+        return json_response(body, status, headers)
 
 
 def _request_id(headers: dict[str, str]) -> str:
