@@ -10,7 +10,7 @@ from unbraid.errors import UnbraidError
 __all__ = ["Paths", "named_as", "renamed"]
 
 Paths = Sequence[tuple[str, str]]
-"""Pairs of a field's path in chat completions and in the request that was sent; the first that fits counts."""
+"""Pairs of a field's path in chat completions and in the request as sent; the first that fits counts."""
 
 
 def renamed(error: BaseException, paths: Paths) -> BaseException:
