@@ -131,6 +131,18 @@ def _byte_of_char() -> dict[str, int]:
     return table
 
 
+_BYTE_OF_CHAR = _byte_of_char()
+
+
+def piece_bytes(piece: str, byte_level: bool) -> bytes:
+    """The bytes of an ordinary token from its string in the vocabulary, byte-level or SentencePiece-like."""
+    if byte_level:
+        return bytes(_BYTE_OF_CHAR[char] for char in piece if char in _BYTE_OF_CHAR)
+    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace("▁", " ").encode()
+
+
 _FAST = ("get_added_tokens_decoder", "to_str", "get_vocab", "id_to_token", "encode")
 
 
@@ -151,7 +163,6 @@ class HFTokenizer:
             token_id: token.content for token_id, token in tokenizer.get_added_tokens_decoder().items()
         }
         self._by_text = {content: token_id for token_id, content in self._added.items()}
-        self._bytes_of = _byte_of_char()
         self._byte_level = '"ByteLevel"' in tokenizer.to_str()[-200_000:] or "Ġ" in tokenizer.get_vocab()
 
     @classmethod
@@ -175,11 +186,7 @@ class HFTokenizer:
         piece = self._tokenizer.id_to_token(token_id) if 0 <= token_id < 1 << 32 else None
         if piece is None:
             return b""
-        if self._byte_level:
-            return bytes(self._bytes_of[char] for char in piece if char in self._bytes_of)
-        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
-            return bytes([int(piece[3:5], 16)])
-        return str(piece).replace("▁", " ").encode()
+        return piece_bytes(str(piece), self._byte_level)
 
     def is_special(self, token_id: int) -> bool:
         """Whether the token is an added one."""

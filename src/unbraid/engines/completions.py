@@ -12,7 +12,7 @@ import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.http import HttpEngine
-from unbraid.engines.server_tokenizer import RemoteTokenizer
+from unbraid.engines.server_tokenizer import RemoteTokenizer, learned
 from unbraid.engines.sse import Refused
 from unbraid.engines.stream import Assembler, Pairing, StopFilter
 from unbraid.errors import EngineError, InvalidRequest, Unsupported
@@ -80,13 +80,13 @@ class CompletionsEngine(HttpEngine):
             async with aclosing(self._events(PATH, body, generation)) as events:
                 async for event in events:
                     for chunk in reader.read(event):
-                        yield chunk
+                        yield await learned(self._tokenizer, chunk)
                     if reader.stopped:
                         break
         except Refused as error:
             raise _blamed(error, generation.constraint) from error
         for chunk in reader.end():
-            yield chunk
+            yield await learned(self._tokenizer, chunk)
 
     def _body(self, generation: Generation) -> dict[str, Any]:
         """The request's body."""
@@ -143,7 +143,7 @@ class CompletionsReader:
     """
 
     def __init__(self, generation: Generation, tokenizer: Tokenizer) -> None:
-        self._remote = tokenizer if isinstance(tokenizer, RemoteTokenizer) else None
+        self._local = not isinstance(tokenizer, RemoteTokenizer)
         self._assembler = Assembler(tokenizer)
         self._pairing = Pairing()
         self._stops = StopFilter(generation.sampling.stop)
@@ -210,12 +210,10 @@ class CompletionsReader:
 
     def _piece(self, sent: str, sent_ids: list[int]) -> list[Chunk]:
         self._tokens += len(sent_ids)
-        if sent_ids and self._remote is None:
+        if sent_ids and self._local:
             text, ids = self._assembler.feed(sent, sent_ids, self._tokens)
         else:
             text, ids = self._pairing.feed(sent, sent_ids)
-            if len(ids) == 1 and self._remote is not None:
-                self._remote.learn(ids[0], text)
         if not text:
             return []
         logprobs, self._logprobs = tuple(self._logprobs), []

@@ -15,7 +15,7 @@ import httpx
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Dialect, Generation, Sampling, TokenLogprob
 from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.grammars import Grammars, Replay, fixed_layout, json_schema_grammar
-from unbraid.engines.server_tokenizer import ServerTokenizer, token_list, tokenize_body
+from unbraid.engines.server_tokenizer import ServerTokenizer, learned, token_list, tokenize_body
 from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, translated
 from unbraid.engines.stream import Assembler, StopFilter
 from unbraid.errors import EngineError, Unsupported
@@ -160,7 +160,7 @@ class LlamaCppEngine:
         async with aclosing(self._events(body)) as events:
             async for event in events:
                 for chunk in reader.read(event):
-                    yield chunk
+                    yield await learned(self._tokenizer, chunk)
                 if reader.done:
                     return
         raise EngineError("the engine's stream ended before the generation did")
