@@ -9,7 +9,8 @@
     │   └── Unsupported                        a constraint that this format or dialect can't enforce
     ├── Inexpressible      (also ValueError)   a message that the format cannot write
     └── EngineError        (also RuntimeError) the model could not be fetched, started or driven
-        └── EngineUnavailable                  no engine can be reached now: try again later
+        ├── EngineUnavailable                  no engine can be reached now: try again later
+        └── NotEnforced                        an output broke what was demanded of it
 
 Model output never raises: what goes wrong in it is a diagnostic of the message.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "IncompatiblePair",
     "Inexpressible",
     "InvalidRequest",
+    "NotEnforced",
     "TokenizerMismatch",
     "UnbraidError",
     "UnknownParser",
@@ -105,3 +107,9 @@ class EngineUnavailable(EngineError):
     """No engine can be reached or has room now; the same request may succeed later."""
 
     code = "engine_unavailable"
+
+
+class NotEnforced(EngineError):
+    """An output broke what was demanded of it, although it was to be held to that."""
+
+    code = "not_enforced"

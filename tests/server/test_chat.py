@@ -142,16 +142,28 @@ def test_C5_a_forced_call_that_is_cut(choice: Any) -> None:
     assert message[3] == "length"
 
 
-@pytest.mark.parametrize("arguments", ["{}", "null", "3", '"x"', ""])
+@pytest.mark.parametrize("arguments", ["{}", "null"])
+def test_C6_a_named_call_without_arguments(arguments: str) -> None:
+    choice = {"type": "function", "function": {"name": "get_time"}}
+    body = {"tools": [TIME], "tool_choice": choice, **NOT_THINKING}
+    message = ask(call("get_time", arguments), body, GRAMMAR)
+    assert message[2:] == ([("get_time", "{}")], "stop")
+
+
+@pytest.mark.parametrize("arguments", ["3", '"x"', ""])
 def test_C6_a_named_call_with_odd_arguments(arguments: str) -> None:
     choice = {"type": "function", "function": {"name": "get_time"}}
-    message = ask(
-        call("get_time", arguments), {"tools": [TIME], "tool_choice": choice, **NOT_THINKING}, GRAMMAR
-    )
-    calls, finish = message[2], message[3]
-    assert finish == "stop"
-    assert calls in ([], [("get_time", "{}")])
-    assert bool(calls) == (arguments in ("{}", "null"))
+    body = {"messages": USER, "tools": [TIME], "tool_choice": choice, **NOT_THINKING}
+
+    async def run() -> tuple[Any, Any]:
+        async with raw(replay(call("get_time", arguments), **GRAMMAR)) as http:
+            full = await http.post("/v1/chat/completions", json=body)
+            return full, await http.post("/v1/chat/completions", json={**body, "stream": True})
+
+    full, streamed = asyncio.run(run())
+    assert full.status_code == 502
+    assert full.json()["error"]["code"] == "not_enforced"
+    assert parse_events(streamed.text)[-1] == full.json()
 
 
 def test_C7_one_call_only() -> None:

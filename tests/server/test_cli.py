@@ -127,13 +127,18 @@ FORCED = f'Hm.\n</think>\n\n<tool_call>\n{{"name": "get_weather", "arguments": {
 
 
 @pytest.mark.parametrize(
-    ("forced", "code"), [(FORCED, 0), (FORCED.replace("celsius", "kelvin"), 1), ("Hm.", 1)]
+    ("forced", "code"),
+    [
+        (FORCED, 0),
+        (Recording(FORCED.replace("celsius", "kelvin"), "length"), 1),
+        (Recording("Hm.", "length"), 1),
+    ],
 )
 def test_the_demo_checks_what_it_shows(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], forced: str, code: int
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], forced: Any, code: int
 ) -> None:
     question = "Hm.\n</think>\n\nFour."
-    recordings = (question, "x", forced, forced, "no call")
+    recordings = (question, Recording("x", "length"), forced, forced, "no call")
 
     @contextmanager
     def replayed(_: Printer) -> Iterator[tuple[ChatClient, dict[str, float]]]:

@@ -123,4 +123,4 @@ def test_another_server_as_the_engine(http: httpx.Client, engine: EmbeddedEngine
         assert answer.json()["choices"][0]["message"]["content"]
         refused = ask(far, tools=[WEATHER], tool_choice="required", stream=True)
         assert refused.status_code == 400
-        assert "llguidance" in refused.json()["error"]["message"]
+        assert "--enforce check" in refused.json()["error"]["message"]

@@ -40,9 +40,9 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-def refused(body: dict[str, Any], **options: Any) -> tuple[int, str | None]:
-    """The status and the parameter of a refusal; nothing may be generated."""
-    engine = replay("x", dialects=("llguidance",))
+def refused(body: dict[str, Any], text: str = "x", **options: Any) -> tuple[int, str | None]:
+    """The status and the parameter of an answer to an engine that writes ``text``."""
+    engine = replay(text, dialects=("llguidance",))
 
     async def post() -> Any:
         async with raw(engine, **options) as http:
@@ -78,5 +78,6 @@ def test_the_answer(name: str) -> None:
 def test_tools_that_nothing_enforces_fail_only_for_depth(name: str, choice: str) -> None:
     schema, path = WRONG[name]
     tools = [TIME, {"type": "function", "function": {"name": "f", "parameters": schema}}]
-    status, param = refused({"tools": tools, "tool_choice": choice})
+    called = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    status, param = refused({"tools": tools, "tool_choice": choice}, called)
     assert (status, param) == ((400, PARAMETERS) if not path else (200, None))

@@ -6,14 +6,16 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Engine
 from unbraid.engines.budget import with_thinking_budget
-from unbraid.errors import EngineError, UnbraidError
+from unbraid.errors import EngineError, NotEnforced, UnbraidError
 from unbraid.events import Event
 from unbraid.server.api import Writer
 from unbraid.server.choice import Choice, Ended, Result, Step
 from unbraid.server.ending import EndFilter
+from unbraid.server.held import breach
 from unbraid.server.merge import merged
 from unbraid.server.observe import Observer
 from unbraid.server.plan import Job, seeded
@@ -97,6 +99,10 @@ async def run(job: Job, engine: Engine, index: int, observer: Observer) -> Async
                     ids = chunk.token_ids or await _ids(engine, chunk.text)
                     seen.append(chunk.text)
                     step = choice.feed(chunk, ids)
+                    problem = await _breach(job, step)
+                    if problem is not None:
+                        yield Step(step.events, replace(chunk, finish_reason=None))
+                        raise NotEnforced(f"the output broke what was demanded: {problem}")
                     observer.step(job, step)
                     yield step
                     if step.result is not None:
@@ -109,6 +115,16 @@ async def run(job: Job, engine: Engine, index: int, observer: Observer) -> Async
         )
         raise
     raise EngineError("the engine ended without saying why")
+
+
+async def _breach(job: Job, step: Step) -> str | None:
+    """What a choice that ended by itself breaks of the request's demands, or None."""
+    result, chunk = step.result, step.chunk
+    if result is None or job.enforced not in ("grammar", "check"):
+        return None
+    if chunk.finish_reason != "stop" or chunk.stop_reason is not None:
+        return None
+    return await asyncio.to_thread(breach, job.ask, result.message, job.level)
 
 
 def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIterator[Chunk]:

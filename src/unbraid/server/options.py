@@ -34,6 +34,7 @@ class Options:
     chat_template: str | None = None
     default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     tool_strict_level: str | None = None
+    enforce: str = "grammar"
     reasoning_config: Mapping[str, Any] | None = None
     thinking_token_budget: int | None = None
     max_string_length: int = MAX_STRING

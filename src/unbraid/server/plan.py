@@ -20,8 +20,9 @@ from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.pair import halves
 from unbraid.parser import Parser
 from unbraid.prompts import prompt_state
+from unbraid.server.held import check_patterns
 from unbraid.server.normal import Ask
-from unbraid.server.setup import Setup
+from unbraid.server.setup import Setup, StrictLevel
 from unbraid.server.vocabulary import closing
 from unbraid.wire.errors import ApiError
 
@@ -33,6 +34,7 @@ MAX_WHITE = 8
 _SCHEMA = ("response_schema", "response_format.json_schema.schema")
 _TOOL_PATH = re.compile(r"tools\[([0-9]+)\]")
 
+Enforced = Literal["grammar", "check", "off", "none"]
 ThinkingState = Literal["open", "closed", "optional", "off"]
 
 
@@ -50,7 +52,8 @@ class Job:
     """A request that is ready to run: each choice is one stream of ``parser``.
 
     ``id`` is the answer's, without the prefix that an API gives it; ``request_id`` the one in the logs.
-    ``enforced`` says what holds the output to what was demanded: ``grammar`` or ``none``.
+    ``enforced`` says what holds the output to what was demanded: a ``grammar``, a ``check`` of the finished
+    answer, nothing (``off``); ``none`` when nothing was demanded. ``level`` is how strictly calls are held.
     """
 
     id: str
@@ -63,7 +66,8 @@ class Job:
     budget: Budget | None
     foreign_ends: frozenset[int]
     alias: bool
-    enforced: str
+    enforced: Enforced
+    level: StrictLevel
     prompt_token_ids: list[int] | None = None
 
     @property
@@ -97,10 +101,18 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
     options = _parser_options(ask, kwargs, prompt, setup, engine)
     parser = Parser(**options)
     constraint, after = None, None
-    if _needs_constraint(ask, setup):
-        made = _constrain(ask, setup, engine, parser, parser.plan.thinking, prompt)
-        constraint = _exported(made, engine, ask)
-        parser = Parser(**{**options, "constrained": True, "markers": made.markers})
+    enforced = _enforced(ask, setup)
+    if enforced in ("grammar", "check"):
+        try:
+            made = _constrain(ask, setup, engine, parser, parser.plan.thinking, prompt)
+            constraint = _exported(made, engine, ask)
+        except Unsupported:
+            if enforced == "grammar":
+                raise
+            check_patterns(ask, setup.strict_level or "auto")
+        else:
+            enforced = "grammar"
+            parser = Parser(**{**options, "constrained": True, "markers": made.markers})
     limit, end_text = _budget(ask, setup, parser), _end_text(setup, parser)
     if limit is not None and constraint is not None:
         after = _exported(_constrain(ask, setup, engine, parser, "closed", prompt), engine, ask)
@@ -116,7 +128,8 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
         budget=None if limit is None or end_text is None else Budget(limit, end_text, after),
         foreign_ends=setup.foreign_ends,
         alias=setup.alias,
-        enforced="none" if constraint is None else "grammar",
+        enforced=enforced,
+        level=setup.strict_level or "auto",
         prompt_token_ids=engine.tokenizer.encode(prompt) if ask.return_token_ids else None,
     )
 
@@ -175,7 +188,12 @@ def _parser_options(
 # -- constraint ---------------------------------------------------------------
 
 
-def _needs_constraint(ask: Ask, setup: Setup) -> bool:
+def _enforced(ask: Ask, setup: Setup) -> Enforced:
+    """How the server wants the request's demands held, ``none`` when it makes none."""
+    return setup.enforce if _demands(ask, setup) else "none"
+
+
+def _demands(ask: Ask, setup: Setup) -> bool:
     tools = ask.tools
     if (
         tools.choice != "none"
@@ -256,7 +274,8 @@ def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
     can = f"only {', '.join(dialects)}" if dialects else "none"
     raise Unsupported(
         f"this request must be enforced by a grammar, and the engine {engine.model} takes {can}: "
-        "use tool_choice auto without strict tools and without response_format, or an engine with llguidance",
+        "use tool_choice auto without strict tools and without response_format, an engine with grammars, or "
+        "a server started with --enforce check",
         param="response_format" if ask.tools.choice == "none" else "tool_choice",
     )
 

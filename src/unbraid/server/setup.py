@@ -8,16 +8,19 @@ from typing import Any, Literal
 
 from unbraid.engines.template import ChatTemplate
 
-__all__ = ["Setup", "StrictLevel"]
+__all__ = ["Enforce", "Setup", "StrictLevel"]
 
 StrictLevel = Literal["auto", "function", "parameter"]
+Enforce = Literal["grammar", "check", "off"]
 
 
 @dataclass(frozen=True)
 class Setup:
     """The settings that all requests share.
 
-    ``format`` is the model family whose reasoning half this is, None where the half was named itself.
+    ``enforce``: demands that the engine can't hold by a grammar are refused (``grammar``), answers are
+    checked instead (``check``), or nothing is enforced at all (``off``). ``format`` is the model
+    family whose reasoning half this is, None where the half was named itself.
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
     ``reasoning_content`` to answers. ``switches`` are the template variables that turn
@@ -32,6 +35,7 @@ class Setup:
     format: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     strict_level: StrictLevel | None = None
+    enforce: Enforce = "grammar"
     end_text: str | None = None
     budget: int | None = None
     max_string: int = 4096

@@ -13,7 +13,7 @@ from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import preset
 from unbraid.pair import halves
 from unbraid.server.options import Options
-from unbraid.server.setup import Setup, StrictLevel
+from unbraid.server.setup import Enforce, Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
 from unbraid.syntax import Joint, Reasoning, Switch
 from unbraid.variants import variant_names
@@ -68,6 +68,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         format=pair.family,
         template_kwargs=dict(options.default_chat_template_kwargs),
         strict_level=cast("StrictLevel | None", options.tool_strict_level),
+        enforce=cast("Enforce", options.enforce),
         end_text=_end_text(options, reasoning),
         budget=None if budget is None or budget < 0 else budget,
         max_string=options.max_string_length,

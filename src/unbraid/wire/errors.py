@@ -11,6 +11,10 @@ __all__ = ["ApiError", "error_body", "error_status"]
 INTERNAL = "the server failed while it read the model's output; its log says more"
 
 
+_ENGINE_STATUS = {"not_enforced": 502, "engine_unavailable": 503, "engine_timeout": 504}
+"""HTTP statuses for the codes of an engine's errors that are more than a failure."""
+
+
 class ApiError(UnbraidError):
     """A refusal with an HTTP status of its own."""
 
@@ -21,12 +25,12 @@ class ApiError(UnbraidError):
 
 
 def error_status(error: BaseException) -> int:
-    """The HTTP status for an error: 400 when the request caused it, 500 when the server did."""
+    """The HTTP status for an error: 400 when the request caused it, 500 or above when the server did."""
     if isinstance(error, ApiError):
         return error.status
     if isinstance(error, UnbraidError) and not isinstance(error, EngineError):
         return 400
-    return 500
+    return _ENGINE_STATUS.get(getattr(error, "code", ""), 500)
 
 
 def error_body(error: BaseException) -> dict[str, Any]:
