@@ -53,6 +53,8 @@ class Server:
         self.content, self.status = content, status
         self.constrained: dict[str, str | None] = {"structural_tag": "~unbraid~", "json": '"~unbraid~"'}
         self.silent = False
+        self.first_id: int | None = None
+        self.mixes_ids = False
         self.info: dict[str, Any] | None = None
         self.requests: list[httpx.Request] = []
         options.setdefault("tokenizer", TABLE)
@@ -79,7 +81,9 @@ class Server:
             return httpx.Response(404, json={"detail": "Not Found"})
         body = json.loads(request.content)
         if body["prompt"] == "The capital of France is":
-            return self.probe(*body["structured_outputs"])
+            ((kind, grammar),) = body["structured_outputs"].items()
+            found = json.loads(grammar)["format"] if kind == "structural_tag" else {}
+            return self.token(found["token"]) if "token" in found else self.probe(kind)
         self.requests.append(request)
         return httpx.Response(self.status, content=self.content)
 
@@ -90,6 +94,13 @@ class Server:
             return httpx.Response(400, json={"error": error})
         ids = [] if self.silent else [ord(char) for char in text]
         choice = {"index": 0, "text": text, "finish_reason": "stop", "token_ids": ids}
+        return httpx.Response(200, json={"id": "cmpl-x", "choices": [choice]})
+
+    def token(self, token_id: int) -> httpx.Response:
+        self.first_id = self.first_id or token_id
+        if self.mixes_ids and token_id != self.first_id:
+            return httpx.Response(500, json={"error": {"message": "Internal server error", "code": 500}})
+        choice = {"index": 0, "text": "x", "finish_reason": "length", "token_ids": [token_id]}
         return httpx.Response(200, json={"id": "cmpl-x", "choices": [choice]})
 
     def run(self, **options: Any) -> list[Chunk]:
@@ -244,6 +255,7 @@ def test_connect() -> None:
     assert engine.capabilities.context_length == 64
     assert engine.capabilities.dialects == ("structural_tag", "json_schema")
     assert engine.capabilities.drafts
+    assert engine.capabilities.marker_ids
     assert asyncio.run(engine.health())
     other = Server(model="lora").engine
     asyncio.run(other.connect())
@@ -269,6 +281,14 @@ def test_a_dialect_that_the_server_refuses_is_none() -> None:
     for dialect, grammar in (("structural_tag", "{}"), ("gbnf", 'root ::= "a"'), ("json_schema", "{")):
         with pytest.raises(Unsupported):
             server.run(constraint=Constraint(dialect, grammar))
+
+
+def test_a_server_that_mixes_token_ids_up_is_sent_none() -> None:
+    server = Server()
+    server.mixes_ids = True
+    asyncio.run(server.engine.connect())
+    assert server.engine.capabilities.dialects == ("structural_tag", "json_schema")
+    assert not server.engine.capabilities.marker_ids
 
 
 def test_what_the_probe_tells_about_ids() -> None:

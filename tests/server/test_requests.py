@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from unbraid.errors import InvalidRequest
 from unbraid.server.normal import normalise
 from unbraid.server.requests import decode
 
-from .helpers import USER, WEATHER, raw, replay
+from .helpers import CALL, NOT_THINKING, USER, WEATHER, raw, replay
 
 WRONG: list[tuple[dict[str, Any], str | None]] = [
     ({"messages": []}, "messages"),
@@ -168,3 +169,25 @@ def test_messages_as_templates_want_them() -> None:
     assert ask.messages[2]["content"] is None
     assert "tool_calls" not in ask.messages[3]
     assert ask.history_calls == 1
+
+
+def test_an_engine_that_mixes_token_ids_up_gets_markers_as_text() -> None:
+    body = {"messages": USER, "tools": [WEATHER], "tool_choice": "required", **NOT_THINKING}
+    tags = []
+    for able in (True, False):
+        engine = replay(CALL, dialects=("structural_tag",))
+        engine.capabilities = replace(engine.capabilities, marker_ids=able)
+
+        async def ask(engine: Any = engine) -> Any:
+            async with raw(engine) as http:
+                return (await http.post("/v1/chat/completions", json=body)).json()
+
+        (choice,) = asyncio.run(ask())["choices"]
+        assert choice["message"]["tool_calls"][0]["function"]["name"] == "get_weather"
+        constraint = engine.requests[0].constraint
+        assert constraint is not None
+        tags.append(constraint.grammar)
+    assert '"token"' in tags[0]
+    assert "<tool_call>" not in tags[0]
+    assert '"token"' not in tags[1]
+    assert "<tool_call>" in tags[1]

@@ -48,6 +48,7 @@ def common(capabilities: Sequence[Capabilities]) -> Capabilities:
         logprobs=all(one.logprobs for one in capabilities),
         context_length=min(filter(None, (one.context_length for one in capabilities)), default=0),
         drafts=any(one.drafts for one in capabilities),
+        marker_ids=all(one.marker_ids for one in capabilities),
     )
 
 

@@ -92,7 +92,8 @@ class Capabilities:
     """What an engine can do: which grammar dialects, whether it streams token ids and logprobs.
 
     ``dialects`` are in the order of preference. ``drafts``: the engine may draft tokens, so a
-    grammar for it must not count tokens or characters of free text.
+    grammar for it must not count tokens or characters of free text. ``marker_ids``: a grammar
+    may name tokens by id; where it may not, markers in it are spelled as text.
     """
 
     dialects: tuple[Dialect, ...] = ()
@@ -100,6 +101,7 @@ class Capabilities:
     logprobs: bool = False
     context_length: int = 0
     drafts: bool = False
+    marker_ids: bool = True
 
 
 class Engine(Protocol):

@@ -20,11 +20,15 @@ __all__ = ["VllmEngine"]
 _PROBE_PROMPT = "The capital of France is"
 _PROBE_TEXT = "~unbraid~"
 _PROBE_TOKENS = 16
+_PROBE_IDS = (1000, 1001)
+
+
+def _tag(**written: Any) -> Constraint:
+    return Constraint("structural_tag", json.dumps({"type": "structural_tag", "format": written}))
+
+
 _PROBES = (
-    Constraint(
-        "structural_tag",
-        json.dumps({"type": "structural_tag", "format": {"type": "const_string", "value": _PROBE_TEXT}}),
-    ),
+    _tag(type="const_string", value=_PROBE_TEXT),
     Constraint("json_schema", json.dumps({"const": _PROBE_TEXT})),
 )
 
@@ -86,7 +90,11 @@ class VllmEngine(CompletionsEngine):
         if self._chat_template is None:
             await self._ask_template()
         enforced = [probe.dialect for probe in _PROBES if await self._enforces(probe)]
-        self.capabilities = replace(self.capabilities, dialects=tuple(enforced))
+        self.capabilities = replace(
+            self.capabilities,
+            dialects=tuple(enforced),
+            marker_ids="structural_tag" in enforced and await self._tells_ids_apart(),
+        )
 
     def _card(self, answer: dict[str, Any]) -> dict[str, Any]:
         """The entry of the model that is wanted, or of the first."""
@@ -115,20 +123,12 @@ class VllmEngine(CompletionsEngine):
 
     async def _enforces(self, constraint: Constraint) -> bool:
         """Whether the server takes a constraint; raises EngineError when it takes and ignores it."""
-        sampling = Sampling(temperature=0.0, max_tokens=_PROBE_TOKENS)
-        body = {**self._body(Generation(_PROBE_PROMPT, sampling, constraint)), "stream": False}
-        del body["stream_options"]
         try:
-            answer = await self._post(PATH, body)
+            text, ids = await self._probe(constraint, _PROBE_TOKENS)
         except Refused as error:
             if error.status in (400, 422):
                 return False
             raise
-        try:
-            choice = answer["choices"][0]
-            text, ids = str(choice["text"]), choice.get("token_ids")
-        except (KeyError, TypeError, IndexError) as error:
-            raise EngineError(f"{self.base_url} answered {PATH} in an unknown shape: {error!r}") from error
         self._check_tokenizer(text, ids)
         wanted = json.dumps(_PROBE_TEXT) if constraint.dialect == "json_schema" else _PROBE_TEXT
         got = text.strip()
@@ -139,6 +139,32 @@ class VllmEngine(CompletionsEngine):
             f"{wanted!r} and wrote {text!r}): start it without --reasoning-parser, unbraid reads the "
             "reasoning; a vLLM that does not know structured_outputs must be updated"
         )
+
+    async def _tells_ids_apart(self) -> bool:
+        """Whether tags that differ only in a token's id are enforced each for itself.
+
+        xgrammar 0.2.8 enforces the second as the first, and then fails the generation.
+        """
+        for token_id in _PROBE_IDS:
+            try:
+                _, ids = await self._probe(_tag(type="token", token=token_id), 1)
+            except Refused:
+                return False
+            if ids != [token_id]:
+                return False
+        return True
+
+    async def _probe(self, constraint: Constraint, max_tokens: int) -> tuple[str, list[int] | None]:
+        """The text and the ids that the server writes under a constraint. Raises EngineError."""
+        sampling = Sampling(temperature=0.0, max_tokens=max_tokens)
+        body = {**self._body(Generation(_PROBE_PROMPT, sampling, constraint)), "stream": False}
+        del body["stream_options"]
+        answer = await self._post(PATH, body)
+        try:
+            choice = answer["choices"][0]
+            return str(choice["text"]), choice.get("token_ids")
+        except (KeyError, TypeError, IndexError) as error:
+            raise EngineError(f"{self.base_url} answered {PATH} in an unknown shape: {error!r}") from error
 
     def _check_tokenizer(self, text: str, ids: list[int] | None) -> None:
         """Note whether ids come; raises EngineError when they spell another text here."""

@@ -226,7 +226,7 @@ def _constrain(
             strict_level="function" if ask.tools.limited and level == "auto" else level,
             response_schema=ask.schema,
             tokenizer=engine.tokenizer,
-            markers=setup.markers,
+            markers=setup.markers if engine.capabilities.marker_ids else "text",
             max_white=MAX_WHITE,
             max_string=setup.max_string,
             label=thinking == "open" and _label_to_come(parser, prompt),

@@ -209,8 +209,10 @@ def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
         return [f"markers: read as text, {' '.join(texts)}"]
     tokens = [text for text in texts if engine.tokenizer.token_id(text) is not None]
     plain = [text for text in texts if text not in tokens]
+    forced = "" if engine.capabilities.marker_ids else "; text in grammars, the engine mixes token ids up"
     return [
-        f"markers: special tokens {' '.join(tokens) or 'none'}; ordinary text {' '.join(plain) or 'none'}"
+        f"markers: special tokens {' '.join(tokens) or 'none'}; "
+        f"ordinary text {' '.join(plain) or 'none'}{forced}"
     ]
 
 
