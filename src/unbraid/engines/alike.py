@@ -52,8 +52,8 @@ def common(capabilities: Sequence[Capabilities]) -> Capabilities:
     )
 
 
-def _encoded(tokenizer: Tokenizer, text: str) -> list[int]:
-    return list(tokenizer.encode(text))
+def _encoded(tokenizer: Tokenizer | None, text: str) -> list[int] | None:
+    return None if tokenizer is None else list(tokenizer.encode(text))
 
 
 def _digest(template: str | None) -> str:

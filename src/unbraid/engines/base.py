@@ -111,8 +111,8 @@ class Engine(Protocol):
     capabilities: Capabilities
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's tokenizer; None when its vocabulary is not known, and markers are read as text."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Constraint, Engine, Generation
+from unbraid.errors import EngineError
 from unbraid.tokens import Tokenizer
 
 __all__ = ["with_thinking_budget"]
@@ -44,7 +45,7 @@ async def with_thinking_budget(
             return
     prompt_tokens, ending, following = await asyncio.to_thread(sent.followed_by, end_text)
     yield ending
-    forced = sent.count + len(ending.token_ids)
+    forced = sent.count + _tokens(ending)
     limit = generation.sampling.max_tokens
     if limit is not None and forced >= limit:
         yield Chunk(finish_reason="length", prompt_tokens=prompt_tokens, completion_tokens=forced)
@@ -109,7 +110,7 @@ class _Meter:
 class _Sent:
     """What the consumer was given so far, as text and as ids; ``count`` is its tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, generation: Generation) -> None:
+    def __init__(self, tokenizer: Tokenizer | None, generation: Generation) -> None:
         self._tokenizer = tokenizer
         self._prompt = generation.prompt
         self._limit = generation.sampling.max_tokens
@@ -128,10 +129,18 @@ class _Sent:
         self.count += _tokens(chunk)
         self._text.append(chunk.text)
         self._ids.extend(chunk.token_ids)
-        self._exact = self._exact and _bytes(self._tokenizer, chunk.token_ids) == chunk.text.encode()
+        if self._tokenizer is not None:
+            self._exact = self._exact and _bytes(self._tokenizer, chunk.token_ids) == chunk.text.encode()
 
-    def followed_by(self, end_text: str) -> tuple[int, Chunk, list[int]]:
-        """The prompt's length in tokens, the chunk of ``end_text``, and the ids to go on from."""
+    def followed_by(self, end_text: str) -> tuple[int | None, Chunk, str | list[int]]:
+        """The prompt's length in tokens, the chunk of ``end_text``, and what to go on from.
+
+        Without a tokenizer that is text, and no length is known.
+        """
+        if self._tokenizer is None:
+            if not isinstance(self._prompt, str):
+                raise EngineError("a thinking budget needs the model's vocabulary for a prompt of ids")
+            return None, Chunk(text=end_text), "".join([self._prompt, *self._text, end_text])
         encode = self._tokenizer.encode
         prompt = encode(self._prompt) if isinstance(self._prompt, str) else self._prompt
         ending = encode(end_text)
@@ -148,9 +157,9 @@ def _bytes(tokenizer: Tokenizer, ids: tuple[int, ...]) -> bytes:
     return b"".join(map(tokenizer.token_bytes, ids))
 
 
-def _parts(chunk: Chunk, meter: _Meter, tokenizer: Tokenizer) -> Iterator[Chunk]:
+def _parts(chunk: Chunk, meter: _Meter, tokenizer: Tokenizer | None) -> Iterator[Chunk]:
     """A chunk cut where the budget ends, at whole characters, as far as its ids allow."""
-    while len(chunk.token_ids) > max(1, meter.left):
+    while tokenizer is not None and len(chunk.token_ids) > max(1, meter.left):
         cut = _cut(chunk, max(1, meter.left), tokenizer)
         if cut is None:
             break

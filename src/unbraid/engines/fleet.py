@@ -88,7 +88,7 @@ class Fleet:
         return tuple(member.state for member in self._members)
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of an engine that is well."""
         return self._any.tokenizer
 

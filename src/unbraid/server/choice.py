@@ -48,7 +48,7 @@ class Ended:
 class Choice:
     """Reads the pieces of one choice as they come."""
 
-    def __init__(self, job: Job, tokenizer: Tokenizer) -> None:
+    def __init__(self, job: Job, tokenizer: Tokenizer | None) -> None:
         self._parsed = job.parser.stream()
         self._meter = TokenMeter(tokenizer)
 

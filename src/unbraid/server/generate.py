@@ -153,6 +153,6 @@ async def _closing(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[AsyncIterator
 
 async def _ids(engine: Engine, text: str) -> Sequence[int]:
     """The ids of text that came without any, so that those that follow keep their places."""
-    if not text or not engine.capabilities.token_ids:
+    if not text or engine.tokenizer is None or not engine.capabilities.token_ids:
         return ()
     return await asyncio.to_thread(engine.tokenizer.encode, text)

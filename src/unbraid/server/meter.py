@@ -17,9 +17,10 @@ class TokenMeter:
     A token counts for the strand that its first character went to, so markers and
     framing are no thinking, and neither the cutting into pieces nor the way of
     answering (stream or whole) changes the count. Text without ids counts as one token.
+    Without a ``tokenizer`` all tokens of a piece begin where it begins.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
         self._tokenizer = tokenizer
         self._starts: list[int] = []
         self._length = 0
@@ -34,8 +35,8 @@ class TokenMeter:
         if not token_ids:
             if text:
                 self._starts.append(self._length)
-        elif len(token_ids) == 1:
-            self._starts.append(self._length)
+        elif len(token_ids) == 1 or self._tokenizer is None:
+            self._starts += [self._length] * len(token_ids)
         else:
             offsets = Offsets()
             pieces = map(self._tokenizer.token_bytes, token_ids)

@@ -130,8 +130,12 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
         alias=setup.alias,
         enforced=enforced,
         level=setup.strict_level or "auto",
-        prompt_token_ids=engine.tokenizer.encode(prompt) if ask.return_token_ids else None,
+        prompt_token_ids=_prompt_ids(engine, prompt) if ask.return_token_ids else None,
     )
+
+
+def _prompt_ids(engine: Engine, prompt: str) -> list[int] | None:
+    return None if engine.tokenizer is None else engine.tokenizer.encode(prompt)
 
 
 def template_kwargs(ask: Ask, setup: Setup) -> dict[str, Any]:

@@ -51,7 +51,8 @@ def prepare(engine: Engine, options: Options) -> Setup:
     except IncompatiblePair as error:
         raise IncompatiblePair(f"{error.message}; use {_fix(pair)}", param=error.param) from error
     odd = []
-    if options.markers == "tokens":
+    markers_as = options.markers if engine.tokenizer is not None else "text"
+    if markers_as == "tokens" and engine.tokenizer is not None:
         odd = check_markers(pair.reasoning, pair.tools, engine.tokenizer, engine.model)
     if options.tool_strict_level is not None and options.tool_strict_level not in STRICT_LEVELS:
         raise InvalidRequest(f"--tool-strict-level must be one of {', '.join(STRICT_LEVELS)}")
@@ -72,7 +73,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         end_text=_end_text(options, reasoning),
         budget=None if budget is None or budget < 0 else budget,
         max_string=options.max_string_length,
-        markers=cast(Literal["tokens", "text"], options.markers),
+        markers=cast(Literal["tokens", "text"], markers_as),
         api_key=options.api_key,
         hide_unused_tools=options.exclude_tools_when_tool_choice_none,
         trust_template=options.trust_request_chat_template,
@@ -205,9 +206,17 @@ def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
     texts = [one.text for one in markers(setup.reasoning_parser, setup.tool_parser)]
     if not texts:
         return []
+    tokenizer = engine.tokenizer
+    if tokenizer is None:
+        return [
+            f"markers: read as text, for the model's vocabulary is not known, {' '.join(texts)}; "
+            "--tokenizer FOLDER tells it"
+        ]
     if setup.markers == "text":
         return [f"markers: read as text, {' '.join(texts)}"]
-    tokens = [text for text in texts if engine.tokenizer.token_id(text) is not None]
+    if not engine.capabilities.token_ids:
+        return [f"markers: read as text, for the engine sends no token ids, {' '.join(texts)}"]
+    tokens = [text for text in texts if tokenizer.token_id(text) is not None]
     plain = [text for text in texts if text not in tokens]
     forced = "" if engine.capabilities.marker_ids else "; text in grammars, the engine mixes token ids up"
     return [

@@ -60,7 +60,10 @@ def foreign_ends(reasoning_parser: str | None, tool_parser: str | None, engine: 
     own = {text for one in markers(reasoning_parser, tool_parser) for text in one.spellings}
     own.update(Parser(reasoning_parser, tool_parser).plan.stop)
     texts = {*_turn_ends(), str(engine.template_variables.get("eos_token", ""))} - own - {""}
-    ids = map(engine.tokenizer.token_id, texts)
+    tokenizer = engine.tokenizer
+    if tokenizer is None:
+        return frozenset()
+    ids = map(tokenizer.token_id, texts)
     return frozenset(token_id for token_id in ids if token_id is not None)
 
 
