@@ -10,6 +10,7 @@
     ├── Inexpressible      (also ValueError)   a message that the format cannot write
     └── EngineError        (also RuntimeError) the model could not be fetched, started or driven
         ├── EngineUnavailable                  no engine can be reached now: try again later
+        ├── EngineTimeout                      an engine was silent for too long
         └── NotEnforced                        an output broke what was demanded of it
 
 Model output never raises: what goes wrong in it is a diagnostic of the message.
@@ -20,6 +21,7 @@ from __future__ import annotations
 __all__ = [
     "BrokenFormat",
     "EngineError",
+    "EngineTimeout",
     "EngineUnavailable",
     "IncompatiblePair",
     "Inexpressible",
@@ -113,3 +115,9 @@ class NotEnforced(EngineError):
     """An output broke what was demanded of it, although it was to be held to that."""
 
     code = "not_enforced"
+
+
+class EngineTimeout(EngineError):
+    """An engine was silent for longer than it may be."""
+
+    code = "engine_timeout"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,9 +16,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unbraid.engines.base import Engine
+from unbraid.server.admission import Admission
 from unbraid.server.apis import api_of, apis
 from unbraid.server.docs import openapi, page
+from unbraid.server.draining import draining
 from unbraid.server.foreign import ForeignCalls
+from unbraid.server.lag import Lag, watch_lag
 from unbraid.server.observe import Failures, Observers
 from unbraid.server.respond import Responder, json_response
 from unbraid.server.setup import Setup
@@ -29,17 +33,30 @@ __all__ = ["create_app"]
 def create_app(setup: Setup, engine: Engine) -> ASGIApp:
     """The app for one engine; it closes the engine when it shuts down."""
 
+    admission = Admission(setup.max_running)
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        yield
-        await engine.close()
+        watch = asyncio.ensure_future(watch_lag(Lag(), admission))
+        try:
+            with draining(admission, setup.drain_seconds):
+                yield
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await engine.close()
 
     document = msgspec.json.encode(openapi())
     observer = Observers([ForeignCalls(setup.tool_parser), Failures()])
 
     async def health(_: Request) -> Response:
+        if admission.draining:
+            return json_response({"status": "draining"}, 503)
         well = await engine.health()
         return json_response({"status": "ok" if well else "engine not ready"}, 200 if well else 503)
+
+    async def live(_: Request) -> Response:
+        return json_response({"status": "ok"})
 
     async def models(_: Request) -> Response:
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "unbraid"} for name in setup.models]
@@ -53,8 +70,13 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
 
     routes = [
         Route("/health", health),
+        Route("/health/ready", health),
+        Route("/health/live", live),
         Route("/v1/models", models),
-        *(Route(api.path, Responder(api, setup, engine, observer), methods=["POST"]) for api in apis()),
+        *(
+            Route(api.path, Responder(api, setup, engine, admission, observer), methods=["POST"])
+            for api in apis()
+        ),
         Route("/openapi.json", document_json),
         Route("/docs", docs),
     ]

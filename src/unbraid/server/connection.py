@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from starlette.types import Receive, Send
 
+from unbraid.server.admission import Stopped
 from unbraid.wire.errors import ApiError
 
-__all__ = ["Gone", "read_body", "send_events", "while_connected"]
+__all__ = ["Gone", "begin_events", "end_events", "read_body", "send_events", "while_connected"]
 
 T = TypeVar("T")
 
@@ -39,14 +40,18 @@ async def read_body(receive: Receive, limit: int) -> bytes:
             return bytes(parts)
 
 
-async def while_connected(receive: Receive, work: Awaitable[T]) -> T:
-    """The result of ``work``; it is cancelled, and Gone raised, when the client leaves first."""
+async def while_connected(receive: Receive, work: Awaitable[T], stopped: asyncio.Future[None]) -> T:
+    """The result of ``work``.
+
+    It is cancelled when the client leaves first, and Gone raised, or when ``stopped`` is done
+    first, and Stopped raised.
+    """
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_left(receive))
     try:
-        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, leaving, stopped), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise Gone
+            raise Gone if leaving.done() else Stopped
         return task.result()
     finally:
         for one in (task, leaving):
@@ -59,13 +64,20 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-async def send_events(
-    send: Send, headers: Mapping[str, str], first: bytes, events: AsyncIterator[bytes]
-) -> None:
-    """Send a stream of events. A client that reads slowly holds up the reading of ``events``."""
+async def begin_events(send: Send, headers: Mapping[str, str]) -> None:
+    """Begin the response that is a stream of events."""
     lines = [(name.encode(), value.encode()) for name, value in {**SSE_HEADERS, **headers}.items()]
     await send({"type": "http.response.start", "status": 200, "headers": lines})
+
+
+async def send_events(send: Send, first: bytes, events: AsyncIterator[bytes]) -> None:
+    """Send events to their end. A client that reads slowly holds up the reading of ``events``."""
     await send({"type": "http.response.body", "body": first, "more_body": True})
     async for event in events:
         await send({"type": "http.response.body", "body": event, "more_body": True})
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    await end_events(send)
+
+
+async def end_events(send: Send, last: bytes = b"") -> None:
+    """Send the last event and end the response."""
+    await send({"type": "http.response.body", "body": last, "more_body": False})

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from unbraid.server.choice import Step
-from unbraid.server.observe import Observer
-from unbraid.server.plan import Job
+from unbraid.server.record import Record
 from unbraid.server.vocabulary import openers
 
 __all__ = ["ForeignCalls"]
@@ -14,18 +12,20 @@ __all__ = ["ForeignCalls"]
 logger = logging.getLogger("unbraid.server")
 
 
-class ForeignCalls(Observer):
+class ForeignCalls:
     """Looks for the call openers of other formats in content; each is reported once."""
 
     def __init__(self, tool_parser: str | None) -> None:
         self._tool_parser = tool_parser
         self._reported: set[str] = set()
 
-    def step(self, job: Job, step: Step) -> None:
-        """Look at a finished message."""
-        content = None if step.result is None else step.result.message.content
-        if not content:
-            return
+    def finished(self, record: Record) -> None:
+        """Look at the messages of an answer."""
+        for result in record.results:
+            if result.message.content:
+                self._look(result.message.content)
+
+    def _look(self, content: str) -> None:
         for opener, names in openers().items():
             if opener in content and self._tool_parser not in names and opener not in self._reported:
                 self._reported.add(opener)

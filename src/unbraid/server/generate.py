@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Engine
@@ -17,35 +17,31 @@ from unbraid.server.choice import Choice, Ended, Result, Step
 from unbraid.server.ending import EndFilter
 from unbraid.server.held import breach
 from unbraid.server.merge import merged
-from unbraid.server.observe import Observer
 from unbraid.server.plan import Job, seeded
+from unbraid.server.record import Record
+from unbraid.server.silence import timely
 
 __all__ = ["run", "stream", "whole"]
 
 logger = logging.getLogger("unbraid.server")
 
 
-async def whole(job: Job, engine: Engine, observer: Observer) -> list[Ended]:
+async def whole(job: Job, engine: Engine, record: Record) -> list[Ended]:
     """The job's choices, all run to their end. Raises what the engine or the parser raises."""
-    tasks = [asyncio.ensure_future(_whole(job, engine, index, observer)) for index in range(job.ask.n)]
+    tasks = [asyncio.ensure_future(_whole(job, engine, index, record)) for index in range(job.ask.n)]
     try:
-        ended = await asyncio.gather(*tasks)
-    except Exception as error:
-        observer.failed(job, error)
-        raise
+        return await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    observer.ended(job)
-    return ended
 
 
-async def _whole(job: Job, engine: Engine, index: int, observer: Observer) -> Ended:
+async def _whole(job: Job, engine: Engine, index: int, record: Record) -> Ended:
     kept: list[Chunk] = []
     events: list[Event] = []
     keeps = job.ask.return_token_ids or job.ask.logprobs is not None
-    async with aclosing(run(job, engine, index, observer)) as steps:
+    async with aclosing(run(job, engine, index, record)) as steps:
         async for step in steps:
             if keeps:
                 kept.append(step.chunk)
@@ -55,7 +51,7 @@ async def _whole(job: Job, engine: Engine, index: int, observer: Observer) -> En
     raise EngineError("the engine ended without saying why")
 
 
-async def stream(job: Job, engine: Engine, writer: Writer, observer: Observer) -> AsyncGenerator[bytes, None]:
+async def stream(job: Job, engine: Engine, writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
     """The answer as ``writer`` writes it.
 
     What fails before the first piece is raised, so that it can still be an HTTP error.
@@ -64,13 +60,13 @@ async def stream(job: Job, engine: Engine, writer: Writer, observer: Observer) -
     results: list[Result] = []
     failure: Exception | None = None
     sent = False
-    sources = [run(job, engine, index, observer) for index in range(job.ask.n)]
+    sources = [run(job, engine, index, record) for index in range(job.ask.n)]
     async with aclosing(merged(sources)) as steps:
         async for index, step in steps:
             if isinstance(step, Exception):
                 if failure is None:
                     failure = step
-                    observer.failed(job, step)
+                    record.failed(step)
                 if not sent:
                     raise step
                 continue
@@ -84,16 +80,16 @@ async def stream(job: Job, engine: Engine, writer: Writer, observer: Observer) -
         yield writer.fail(failure)
         return
     yield writer.finish(results)
-    observer.ended(job)
+    record.done()
 
 
-async def run(job: Job, engine: Engine, index: int, observer: Observer) -> AsyncGenerator[Step, None]:
+async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGenerator[Step, None]:
     """One choice, step by step; the engine is stopped when the generator is closed."""
     choice = Choice(job, engine.tokenizer)
     ending = EndFilter(job.foreign_ends)
     seen: list[str] = []
     try:
-        async with _closing(_generate(job, engine, choice, index)) as chunks:
+        async with timely(_generate(job, engine, choice, index), job.patience) as chunks:
             async for received in chunks:
                 for chunk in ending.feed(received):
                     ids = chunk.token_ids or await _ids(engine, chunk.text)
@@ -101,9 +97,11 @@ async def run(job: Job, engine: Engine, index: int, observer: Observer) -> Async
                     step = choice.feed(chunk, ids)
                     problem = await _breach(job, step)
                     if problem is not None:
-                        yield Step(step.events, replace(chunk, finish_reason=None))
+                        step = Step(step.events, replace(chunk, finish_reason=None))
+                        record.step(index, step)
+                        yield step
                         raise NotEnforced(f"the output broke what was demanded: {problem}")
-                    observer.step(job, step)
+                    record.step(index, step)
                     yield step
                     if step.result is not None:
                         return
@@ -139,16 +137,6 @@ def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIter
         job.budget.end_text,
         job.budget.constraint,
     )
-
-
-@asynccontextmanager
-async def _closing(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
-    try:
-        yield chunks
-    finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
 
 
 async def _ids(engine: Engine, text: str) -> Sequence[int]:

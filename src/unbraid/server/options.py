@@ -16,6 +16,9 @@ __all__ = ["EMBEDDED_BUDGET", "Options", "add_flags", "options_from"]
 
 EMBEDDED_BUDGET = 256
 MAX_STRING = 4096
+MAX_RUNNING = 512
+ENGINE_TIMEOUT = 600.0
+DRAIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Options:
     trust_request_chat_template: bool = False
     reasoning_content_alias: bool = False
     default_model: bool = False
+    max_running: int = MAX_RUNNING
+    engine_timeout: float = ENGINE_TIMEOUT
+    drain_seconds: float = DRAIN_SECONDS
 
 
 class _Removed(argparse.Action):
@@ -114,6 +120,30 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the longest string in arguments that a grammar enforces (default: {MAX_STRING})",
     )
+    load = parser.add_argument_group("load")
+    load.add_argument(
+        "--max-running",
+        type=int,
+        default=MAX_RUNNING,
+        metavar="N",
+        help=f"requests at once in each worker; more are refused with 429 (default: {MAX_RUNNING})",
+    )
+    load.add_argument(
+        "--engine-timeout",
+        type=float,
+        default=ENGINE_TIMEOUT,
+        metavar="SECONDS",
+        help="the longest silence of the engine before a request fails with 504 "
+        f"(default: {ENGINE_TIMEOUT:g})",
+    )
+    load.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=DRAIN_SECONDS,
+        metavar="SECONDS",
+        help="how long requests that run may go on when the server is told to end "
+        f"(default: {DRAIN_SECONDS:g})",
+    )
     api = parser.add_argument_group("API")
     api.add_argument("--served-model-name", nargs="+", default=[], metavar="NAME", help="names of the model")
     api.add_argument("--api-key", metavar="KEY", help="demand this key from clients")
@@ -131,6 +161,12 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         raise InvalidRequest("--thinking-token-budget must be 0 or more, or -1 for none")
     if args.max_string_length < 1:
         raise InvalidRequest("--max-string-length must be 1 or more")
+    if args.max_running < 1:
+        raise InvalidRequest("--max-running must be 1 or more")
+    if not args.engine_timeout > 0:
+        raise InvalidRequest("--engine-timeout must be more than 0 seconds")
+    if not args.drain_seconds >= 0:
+        raise InvalidRequest("--drain-seconds must be 0 or more")
     return Options(
         format=args.format,
         reasoning_parser=args.reasoning_parser,
@@ -152,6 +188,9 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         trust_request_chat_template=args.trust_request_chat_template,
         reasoning_content_alias=args.reasoning_content_alias,
         default_model=default_model,
+        max_running=args.max_running,
+        engine_timeout=args.engine_timeout,
+        drain_seconds=args.drain_seconds,
     )
 
 

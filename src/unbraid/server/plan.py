@@ -52,6 +52,7 @@ class Job:
     """A request that is ready to run: each choice is one stream of ``parser``.
 
     ``id`` is the answer's, without the prefix that an API gives it; ``request_id`` the one in the logs.
+    ``patience`` is how many seconds the engine may be silent.
     ``enforced`` says what holds the output to what was demanded: a ``grammar``, a ``check`` of the finished
     answer, nothing (``off``); ``none`` when nothing was demanded. ``level`` is how strictly calls are held.
     """
@@ -66,6 +67,7 @@ class Job:
     budget: Budget | None
     foreign_ends: frozenset[int]
     alias: bool
+    patience: float
     enforced: Enforced
     level: StrictLevel
     prompt_token_ids: list[int] | None = None
@@ -128,6 +130,7 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
         budget=None if limit is None or end_text is None else Budget(limit, end_text, after),
         foreign_ends=setup.foreign_ends,
         alias=setup.alias,
+        patience=setup.engine_timeout,
         enforced=enforced,
         level=setup.strict_level or "auto",
         prompt_token_ids=_prompt_ids(engine, prompt) if ask.return_token_ids else None,

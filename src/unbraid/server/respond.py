@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import Awaitable
 from contextlib import aclosing
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from unbraid.engines.base import Engine
+from unbraid.server.admission import Admission
 from unbraid.server.api import Api, Incoming
-from unbraid.server.connection import Gone, read_body, send_events, while_connected
+from unbraid.server.connection import Gone, begin_events, end_events, read_body, send_events, while_connected
 from unbraid.server.generate import stream, whole
 from unbraid.server.observe import Observer
 from unbraid.server.paths import named_as, renamed
 from unbraid.server.plan import Job, plan
+from unbraid.server.record import Record
 from unbraid.server.setup import Setup
+from unbraid.wire.errors import error_headers
 
 __all__ = ["MAX_BODY", "Responder", "json_response"]
+
+T = TypeVar("T")
 
 MAX_BODY = 32 << 20
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
@@ -36,72 +42,106 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 class Responder:
     """An API's route as an ASGI app of its own, so that it sees a client leave."""
 
-    def __init__(self, api: Api, setup: Setup, engine: Engine, observer: Observer) -> None:
+    def __init__(
+        self, api: Api, setup: Setup, engine: Engine, admission: Admission, observer: Observer
+    ) -> None:
         self._api = api
         self._setup = setup
         self._engine = engine
+        self._admission = admission
         self._observer = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        request_id = _request_id(headers)
+        record = Record(self._api.path, _request_id(headers))
+        exchange = _Exchange(record, scope, receive, send)
         try:
-            body = await read_body(receive, MAX_BODY)
-            job = await asyncio.to_thread(self._plan, Incoming(body, headers, request_id))
+            with self._admission.entered() as exchange.stopped:
+                job = record.job = await self._job(exchange, headers)
+                answer = self._stream if job.ask.stream else self._whole
+                await answer(job, exchange)
         except Gone:
-            return
+            pass
         except Exception as error:
-            status, refusal = self._api.failure(error)
-            self._observer.refused(self._api.path, request_id, status, error)
-            await json_response(refusal, status, {"x-request-id": request_id})(scope, receive, send)
-            return
-        self._observer.began(job)
-        try:
-            await self._answer(job, scope, receive, send)
-        except (Gone, asyncio.CancelledError) as error:
-            self._observer.left(job)
-            if isinstance(error, asyncio.CancelledError):
-                raise
+            await self._failure(exchange, error)
+        finally:
+            record.end()
+            self._observer.finished(record)
+
+    async def _job(self, exchange: _Exchange, headers: dict[str, str]) -> Job:
+        body = await read_body(exchange.receive, MAX_BODY)
+        incoming = Incoming(body, headers, exchange.record.request_id)
+        return await exchange.connected(asyncio.to_thread(self._plan, incoming))
 
     def _plan(self, incoming: Incoming) -> Job:
         ask = self._api.read(incoming)
         with named_as(ask.paths):
             return plan(ask, self._setup, self._engine, incoming.request_id)
 
-    async def _answer(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {"x-request-id": job.request_id, "x-unbraid-enforced": job.enforced}
-        if not job.ask.stream:
-            answer = await while_connected(receive, self._whole(job, headers))
-            await answer(scope, receive, send)
-            return
+    async def _whole(self, job: Job, exchange: _Exchange) -> None:
+        ended = await exchange.connected(whole(job, self._engine, exchange.record))
+        answer = self._api.whole(job, ended)
+        exchange.record.done()
+        await exchange.respond(answer, 200, _answer_headers(job))
+
+    async def _stream(self, job: Job, exchange: _Exchange) -> None:
+        """What fails before the first bytes is raised; what fails later ends the stream."""
         writer = self._api.writer(job)
-        async with aclosing(stream(job, self._engine, writer, self._observer)) as events:
-            first = await while_connected(receive, self._first(job, events, headers))
-            if isinstance(first, Response):
-                await first(scope, receive, send)
-                return
-            await while_connected(receive, send_events(send, headers, first, events))
+        async with aclosing(stream(job, self._engine, writer, exchange.record)) as events:
+            first = await exchange.connected(anext(events))
+            exchange.record.status = 200
+            await begin_events(exchange.send, {**exchange.headers, **_answer_headers(job)})
+            try:
+                await exchange.connected(send_events(exchange.send, first, events))
+            except Gone:
+                raise
+            except Exception as error:
+                exchange.record.failed(error)
+                await end_events(exchange.send, writer.fail(error))
 
-    async def _whole(self, job: Job, headers: dict[str, str]) -> Response:
-        try:
-            ended = await whole(job, self._engine, self._observer)
-            return json_response(self._api.whole(job, ended), headers=headers)
-        except Exception as error:
-            return self._failure(job, error, headers)
-
-    async def _first(
-        self, job: Job, events: AsyncGenerator[bytes, None], headers: dict[str, str]
-    ) -> bytes | Response:
-        """The first bytes of a stream, or the response when it fails before."""
-        try:
-            return await anext(events)
-        except Exception as error:
-            return self._failure(job, error, headers)
-
-    def _failure(self, job: Job, error: Exception, headers: dict[str, str]) -> Response:
+    async def _failure(self, exchange: _Exchange, error: Exception) -> None:
+        """Answer with an error."""
+        job = exchange.record.job
+        if job is None:
+            exchange.record.refused(error)
+            status, body = self._api.failure(error)
+            await exchange.respond(body, status, error_headers(error))
+            return
+        exchange.record.failed(error)
         status, body = self._api.failure(renamed(error, job.ask.paths))
-        return json_response(body, status, headers)
+        await exchange.respond(body, status, {**_answer_headers(job), **error_headers(error)})
+
+
+@dataclass
+class _Exchange:
+    """One request with its connection; ``stopped`` is done when the server waits no longer for it."""
+
+    record: Record
+    scope: Scope
+    receive: Receive
+    send: Send
+    stopped: asyncio.Future[None] | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every response."""
+        return {"x-request-id": self.record.request_id}
+
+    async def connected(self, work: Awaitable[T]) -> T:
+        """The result of ``work``, as long as the client and the server wait for it."""
+        assert self.stopped is not None
+        return await while_connected(self.receive, work, self.stopped)
+
+    async def respond(self, value: Any, status: int, headers: dict[str, str]) -> None:
+        """Send a response of JSON."""
+        self.record.status = status
+        response = json_response(value, status, {**self.headers, **headers})
+        await response(self.scope, self.receive, self.send)
+
+
+def _answer_headers(job: Job) -> dict[str, str]:
+    return {"x-unbraid-enforced": job.enforced}
 
 
 def _request_id(headers: dict[str, str]) -> str:

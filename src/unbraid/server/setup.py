@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unbraid.engines.template import ChatTemplate
+from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING
 
 __all__ = ["Enforce", "Setup", "StrictLevel"]
 
@@ -25,6 +26,8 @@ class Setup:
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
     ``reasoning_content`` to answers. ``switches`` are the template variables that turn
     thinking on and off, ``foreign_ends`` tokens that end a turn and are unknown to the formats.
+    ``max_running`` requests run at once; an engine that is silent for ``engine_timeout`` seconds
+    fails its request; ``drain_seconds`` are for what runs when the server is told to end.
     ``report`` says all this to whoever starts the server.
     """
 
@@ -46,4 +49,7 @@ class Setup:
     alias: bool = False
     switches: tuple[str, ...] = ()
     foreign_ends: frozenset[int] = frozenset()
+    max_running: int = MAX_RUNNING
+    engine_timeout: float = ENGINE_TIMEOUT
+    drain_seconds: float = DRAIN_SECONDS
     report: tuple[str, ...] = ()

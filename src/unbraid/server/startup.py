@@ -80,6 +80,9 @@ def prepare(engine: Engine, options: Options) -> Setup:
         alias=options.reasoning_content_alias,
         switches=switch.names if switch else (),
         foreign_ends=foreign_ends(pair.reasoning, pair.tools, engine),
+        max_running=options.max_running,
+        engine_timeout=options.engine_timeout,
+        drain_seconds=options.drain_seconds,
     )
     return _with_report(setup, engine, pair, where, switch, odd)
 
