@@ -18,7 +18,8 @@ def plain(value: object) -> object:
 
 
 def delta(event: object) -> object:
-    made = WRITER.event(2, event)  # type: ignore[arg-type]
+    found = WRITER.event(2, event)  # type: ignore[arg-type]
+    made = found[0] if found else None
     return None if made is None else plain(made)["choices"][0]["delta"]  # type: ignore[index]
 
 
@@ -52,7 +53,7 @@ def test_the_first_and_the_last_chunk() -> None:
 
 
 def test_the_alias() -> None:
-    made = ChunkWriter("i", 1, "m", alias=True).event(0, ReasoningDelta("r"))
+    (made,) = ChunkWriter("i", 1, "m", alias=True).event(0, ReasoningDelta("r"))
     assert made is not None
     assert made.choices[0].delta.reasoning == made.choices[0].delta.reasoning_content == "r"
 

@@ -29,11 +29,15 @@ class Result:
 
 @dataclass(slots=True)
 class Step:
-    """What one piece of the engine proved; ``result`` comes with the last one."""
+    """What one piece of the engine proved; ``result`` comes with the last one.
+
+    ``tokens`` are those of the choice so far.
+    """
 
     events: Sequence[Event]
     chunk: Chunk
     result: Result | None = None
+    tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -63,9 +67,9 @@ class Choice:
         self._meter.feed(text, token_ids)
         events = self._parsed.feed(text, token_ids) if text or token_ids else []
         if chunk.finish_reason is None:
-            return Step(events, chunk)
+            return Step(events, chunk, None, self._meter.tokens)
         events = [*events, *self._parsed.finish(chunk.finish_reason)]
-        return Step(events, chunk, self._result(chunk))
+        return Step(events, chunk, self._result(chunk), self._meter.tokens)
 
     def _result(self, last: Chunk) -> Result:
         message = self._parsed.message

@@ -10,7 +10,7 @@ from unbraid.engines.base import Sampling
 from unbraid.errors import InvalidRequest
 from unbraid.request import picked
 from unbraid.server.paths import Paths
-from unbraid.server.requests import ChatRequest, RequestMessage
+from unbraid.server.requests import ChatRequest, RequestMessage, StreamOptions
 
 __all__ = ["Ask", "ToolUse", "normalise"]
 
@@ -76,6 +76,8 @@ class Ask:
     logprobs: int | None
     return_token_ids: bool
     history_calls: int
+    counts_prompt: bool = False
+    running_usage: bool = False
     paths: Paths = ()
     detail: Any = None
 
@@ -94,6 +96,7 @@ def normalise(request: ChatRequest, plain: Mapping[str, Any]) -> Ask:
     stream = bool(request.stream)
     if request.stream_options is not None and not stream:
         raise InvalidRequest("stream_options needs stream: true", param="stream_options")
+    options = request.stream_options or StreamOptions()
     return Ask(
         model=request.model,
         messages=_messages(request.messages, plain["messages"]),
@@ -109,7 +112,9 @@ def normalise(request: ChatRequest, plain: Mapping[str, Any]) -> Ask:
         continue_final_message=continued,
         schema=_schema(request),
         stream=stream,
-        include_usage=bool(request.stream_options and request.stream_options.include_usage),
+        include_usage=bool(options.include_usage),
+        counts_prompt=bool(options.continuous_usage_stats),
+        running_usage=bool(options.continuous_usage_stats),
         n=request.n or 1,
         logprobs=_logprobs(request),
         return_token_ids=bool(request.return_token_ids),

@@ -47,6 +47,7 @@ class Options:
     exclude_tools_when_tool_choice_none: bool = False
     trust_request_chat_template: bool = False
     reasoning_content_alias: bool = False
+    wire_safe: bool = False
     default_model: bool = False
     max_running: int = MAX_RUNNING
     engine_timeout: float = ENGINE_TIMEOUT
@@ -152,6 +153,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also give thinking under its old name reasoning_content",
     )
+    api.add_argument(
+        "--wire-safe",
+        action="store_true",
+        help="for strict clients of chat completions: no content of white space beside calls, and a call's "
+        "id, type and name in each of its chunks",
+    )
 
 
 def options_from(args: argparse.Namespace, default_model: bool = False) -> Options:
@@ -187,6 +194,7 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         exclude_tools_when_tool_choice_none=args.exclude_tools_when_tool_choice_none,
         trust_request_chat_template=args.trust_request_chat_template,
         reasoning_content_alias=args.reasoning_content_alias,
+        wire_safe=args.wire_safe,
         default_model=default_model,
         max_running=args.max_running,
         engine_timeout=args.engine_timeout,

@@ -55,6 +55,7 @@ class Job:
     ``patience`` is how many seconds the engine may be silent.
     ``enforced`` says what holds the output to what was demanded: a ``grammar``, a ``check`` of the finished
     answer, nothing (``off``); ``none`` when nothing was demanded. ``level`` is how strictly calls are held.
+    ``prompt_token_ids`` are known where the request wants them or their number.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Job:
     enforced: Enforced
     level: StrictLevel
     prompt_token_ids: list[int] | None = None
+    wire_safe: bool = False
 
     @property
     def shows_reasoning(self) -> bool:
@@ -133,12 +135,15 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
         patience=setup.engine_timeout,
         enforced=enforced,
         level=setup.strict_level or "auto",
-        prompt_token_ids=_prompt_ids(engine, prompt) if ask.return_token_ids else None,
+        prompt_token_ids=_prompt_ids(ask, prompt, engine),
+        wire_safe=setup.wire_safe,
     )
 
 
-def _prompt_ids(engine: Engine, prompt: str) -> list[int] | None:
-    return None if engine.tokenizer is None else engine.tokenizer.encode(prompt)
+def _prompt_ids(ask: Ask, prompt: str, engine: Engine) -> list[int] | None:
+    """The prompt's tokens, where the request wants them or their number."""
+    wanted = ask.return_token_ids or ask.counts_prompt
+    return engine.tokenizer.encode(prompt) if wanted and engine.tokenizer is not None else None
 
 
 def template_kwargs(ask: Ask, setup: Setup) -> dict[str, Any]:

@@ -72,9 +72,10 @@ class Tool(Struct):
 
 
 class StreamOptions(Struct):
-    """``include_usage`` adds a last chunk with the token counts."""
+    """``include_usage`` adds a last chunk with the token counts, the other counts so far to every chunk."""
 
     include_usage: bool | None = None
+    continuous_usage_stats: bool | None = None
 
 
 class JsonSchema(Struct):
@@ -134,6 +135,7 @@ MAX_DEPTH = 128
 
 
 _BY_DEFAULT = "use response_format with type json_schema, or a tool with tool_choice"
+_LEAVE_OUT = "leave it out; there is no such thing here"
 _REFUSED = {
     "guided_json": _BY_DEFAULT,
     "guided_regex": _BY_DEFAULT,
@@ -145,7 +147,17 @@ _REFUSED = {
     "structured_outputs": _BY_DEFAULT,
     "functions": "use tools",
     "function_call": "use tool_choice",
-    "use_beam_search": "leave it out; there is no beam search here",
+    "use_beam_search": _LEAVE_OUT,
+    "echo": _LEAVE_OUT,
+    "audio": "this server writes text only",
+    "web_search_options": "offer a search as a tool",
+    "prompt_logprobs": _LEAVE_OUT,
+    "logprob_token_ids": "use top_logprobs",
+    "allowed_token_ids": "use logit_bias",
+    "bad_words": "use logit_bias",
+    "stop_token_ids": "use stop",
+    "min_tokens": _LEAVE_OUT,
+    "include_stop_str_in_output": "the answer tells it as stop_reason",
 }
 """Fields that would change what the answer must be and that can't be honoured here, with what to do."""
 
@@ -189,7 +201,7 @@ def checked(plain: dict[str, Any], kind: type[T]) -> T:
 def refuse(plain: Mapping[str, Any], fields: Mapping[str, str]) -> None:
     """Raise InvalidRequest for the first of ``fields`` that is set, with what to do instead."""
     for name, instead in fields.items():
-        if plain.get(name) not in (None, False):
+        if plain.get(name) not in (None, False, 0, [], {}):
             raise InvalidRequest(f"{name} is not supported: {instead}", param=name)
 
 

@@ -24,8 +24,9 @@ class Setup:
     family whose reasoning half this is, None where the half was named itself.
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
-    ``reasoning_content`` to answers. ``switches`` are the template variables that turn
-    thinking on and off, ``foreign_ends`` tokens that end a turn and are unknown to the formats.
+    ``reasoning_content`` to answers, ``wire_safe`` writes for clients that take less than they
+    should. ``switches`` are the template variables that turn thinking on and off,
+    ``foreign_ends`` tokens that end a turn and are unknown to the formats.
     ``max_running`` requests run at once; an engine that is silent for ``engine_timeout`` seconds
     fails its request; ``drain_seconds`` are for what runs when the server is told to end.
     ``report`` says all this to whoever starts the server.
@@ -47,6 +48,7 @@ class Setup:
     hide_unused_tools: bool = False
     trust_template: bool = False
     alias: bool = False
+    wire_safe: bool = False
     switches: tuple[str, ...] = ()
     foreign_ends: frozenset[int] = frozenset()
     max_running: int = MAX_RUNNING

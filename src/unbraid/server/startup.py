@@ -78,6 +78,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         hide_unused_tools=options.exclude_tools_when_tool_choice_none,
         trust_template=options.trust_request_chat_template,
         alias=options.reasoning_content_alias,
+        wire_safe=options.wire_safe,
         switches=switch.names if switch else (),
         foreign_ends=foreign_ends(pair.reasoning, pair.tools, engine),
         max_running=options.max_running,

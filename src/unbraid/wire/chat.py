@@ -197,10 +197,10 @@ class ChunkWriter:
             chunk.prompt_token_ids = prompt_token_ids
         return chunk
 
-    def event(self, index: int, event: Event) -> ChatCompletionChunk | None:
-        """The chunk of an event; None for one that has nothing to say here."""
+    def event(self, index: int, event: Event) -> Sequence[ChatCompletionChunk]:
+        """The chunks of an event; none for one that has nothing to say here."""
         made = self._delta(event)
-        return None if made is None else self._chunk(ChunkChoice(index, made))
+        return () if made is None else (self._chunk(ChunkChoice(index, made)),)
 
     def finish(self, index: int, reason: str, stop_reason: str | None = None) -> ChatCompletionChunk:
         """The last chunk of a choice."""

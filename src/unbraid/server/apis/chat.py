@@ -14,6 +14,7 @@ from unbraid.server.requests import decode
 from unbraid.wire.chat import (
     DONE,
     ChatCompletion,
+    ChatCompletionChunk,
     ChunkWriter,
     Extras,
     Usage,
@@ -24,6 +25,7 @@ from unbraid.wire.chat import (
     usage,
 )
 from unbraid.wire.errors import error_body, error_status
+from unbraid.wire.safe import SafeChunkWriter, safe_message
 
 __all__ = ["ChatApi"]
 
@@ -43,7 +45,7 @@ class ChatApi:
         choices = [
             choice(
                 index,
-                one.result.message,
+                safe_message(one.result.message) if job.wire_safe else one.result.message,
                 _reason(job, one.result),
                 reasoning=job.shows_reasoning,
                 alias=job.alias,
@@ -54,8 +56,9 @@ class ChatApi:
         ]
         counts = _usage(job, [one.result for one in ended])
         made = ChatCompletion(_id(job), job.created, job.model, choices, counts)
-        if job.prompt_token_ids is not None:
-            made.prompt_token_ids = job.prompt_token_ids
+        prompt_ids = _shown_prompt(job)
+        if prompt_ids is not None:
+            made.prompt_token_ids = prompt_ids
         return made
 
     def writer(self, job: Job) -> ChatWriter:
@@ -72,8 +75,10 @@ class ChatWriter:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._chunks = ChunkWriter(_id(job), job.created, job.model, job.alias)
+        writer = SafeChunkWriter if job.wire_safe else ChunkWriter
+        self._chunks = writer(_id(job), job.created, job.model, job.alias)
         self._beside: dict[int, Beside] = {}
+        self._tokens: dict[int, int] = {}
 
     def step(self, index: int, step: Step) -> bytes:
         """The chunks of what a choice proved; its first begins with the role."""
@@ -81,17 +86,24 @@ class ChatWriter:
         chunks = []
         if beside is None:
             beside = self._beside[index] = Beside(self._job)
-            chunks.append(self._chunks.role(index, self._job.prompt_token_ids))
+            chunks.append(self._chunks.role(index, _shown_prompt(self._job)))
         beside.add(step.chunk)
         for event in step.events:
-            made = self._chunks.event(index, event)
-            if made is not None:
+            for made in self._chunks.event(index, event):
                 chunks.append(made.beside(beside.take()))
         result = step.result
         if result is not None:
             last = self._chunks.finish(index, _reason(self._job, result), result.stop_reason)
             chunks.append(last.beside(beside.take()))
+        if self._job.ask.running_usage:
+            self._count(index, step.tokens, chunks)
         return sse(chunks)
+
+    def _count(self, index: int, tokens: int, chunks: list[ChatCompletionChunk]) -> None:
+        self._tokens[index] = tokens
+        prompt = len(self._job.prompt_token_ids or ())
+        for chunk in chunks:
+            chunk.usage = usage(prompt, sum(self._tokens.values()), None)
 
     def finish(self, results: Sequence[Result]) -> bytes:
         """The token counts, if asked for, and the end."""
@@ -106,6 +118,10 @@ class ChatWriter:
 
 def _id(job: Job) -> str:
     return f"chatcmpl-{job.id}"
+
+
+def _shown_prompt(job: Job) -> list[int] | None:
+    return job.prompt_token_ids if job.ask.return_token_ids else None
 
 
 def _reason(job: Job, result: Result) -> str:
