@@ -266,7 +266,7 @@ def test_C14_refused_before_the_first_byte(stream: bool) -> None:
                 answer = await http.post("/v1/chat/completions", json=sent)
             assert answer.status_code == 400, answer.text
             assert answer.json()["error"]["type"] == "invalid_request_error"
-            assert engine.requests == []
+            assert not engine.requests
 
     asyncio.run(run())
 

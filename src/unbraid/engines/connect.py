@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx
@@ -10,6 +11,7 @@ import httpx
 from unbraid.engines.base import Engine
 from unbraid.engines.http import get_json
 from unbraid.engines.llamacpp import LlamaCppEngine
+from unbraid.engines.recordings import SCHEME, load_recordings
 from unbraid.engines.vllm import VllmEngine
 from unbraid.errors import EngineError
 from unbraid.tokens import Tokenizer
@@ -32,8 +34,11 @@ async def open_engine(
     """The driver of the engine at ``url``, connected.
 
     ``kind`` says what answers there, ``auto`` finds it out. ``model`` is the name to ask
-    for. Raises EngineError when nothing answers or it is none of the known engines.
+    for. ``replay:FILE`` plays recorded outputs (``unbraid.engines.recordings``). Raises EngineError
+    when nothing answers or it is none of the known engines.
     """
+    if url.startswith(SCHEME):
+        return load_recordings(Path(url.removeprefix(SCHEME)))
     address = url.rstrip("/").removesuffix("/v1")
     if kind == "auto":
         kind = await _kind(address, api_key, transport)

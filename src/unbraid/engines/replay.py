@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,6 +14,9 @@ from unbraid.engines.stream import Assembler, StopFilter
 from unbraid.tokens import Tokenizer, TokenTable
 
 __all__ = ["Recording", "ReplayEngine", "byte_tokenizer"]
+
+_KEPT = 1000
+_Piece = tuple[str, tuple[int, ...]]
 
 
 def byte_tokenizer(*special: str) -> TokenTable:
@@ -41,8 +45,8 @@ class Recording:
 class ReplayEngine:
     """Plays its recordings in turn, the last one again and again.
 
-    ``requests`` collects what was asked; ``running`` is how many generations are open
-    and ``aborted`` how many were closed before their end. Stop strings and
+    ``requests`` holds what was asked last; ``started`` is how many generations were begun,
+    ``running`` how many are open and ``aborted`` how many were closed before their end. Stop strings and
     ``max_tokens`` are respected, constraints are only noted.
     """
 
@@ -56,10 +60,12 @@ class ReplayEngine:
     ) -> None:
         self.model = model
         self.capabilities = Capabilities(dialects, token_ids=True, logprobs=True, context_length=4096)
-        self.requests: list[Generation] = []
+        self.requests: deque[Generation] = deque(maxlen=_KEPT)
+        self.started = 0
         self.running = 0
         self.aborted = 0
         self._recordings = [one if isinstance(one, Recording) else Recording(one) for one in recordings]
+        self._cut: dict[int, list[_Piece]] = {}
         self._tokenizer = tokenizer or byte_tokenizer()
         self._chat_template = chat_template
 
@@ -87,12 +93,13 @@ class ReplayEngine:
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Play the next recording."""
-        recording = self._recordings[min(len(self.requests), len(self._recordings) - 1)]
+        turn = min(self.started, len(self._recordings) - 1)
         self.requests.append(generation)
+        self.started += 1
         self.running += 1
         done = False
         try:
-            async for chunk in self._play(recording, generation):
+            async for chunk in self._play(turn, generation):
                 done = chunk.finish_reason is not None
                 yield chunk
         except Exception:
@@ -102,11 +109,12 @@ class ReplayEngine:
             self.running -= 1
             self.aborted += not done
 
-    async def _play(self, recording: Recording, generation: Generation) -> AsyncGenerator[Chunk, None]:
+    async def _play(self, turn: int, generation: Generation) -> AsyncGenerator[Chunk, None]:
+        recording = self._recordings[turn]
         limit = generation.sampling.max_tokens
         stops = StopFilter(generation.sampling.stop)
         count, reason = 0, recording.finish_reason
-        for text, ids in self._pieces(recording):
+        for text, ids in self._pieces(turn):
             if recording.delay:
                 await asyncio.sleep(recording.delay)
             if limit is not None and count + len(ids) > limit:
@@ -130,7 +138,14 @@ class ReplayEngine:
             completion_tokens=count,
         )
 
-    def _pieces(self, recording: Recording) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def _pieces(self, turn: int) -> list[_Piece]:
+        """The pieces of a recording."""
+        found = self._cut.get(turn)
+        if found is None:
+            found = self._cut[turn] = list(self._cut_up(self._recordings[turn]))
+        return found
+
+    def _cut_up(self, recording: Recording) -> Iterator[_Piece]:
         """The pieces, each of whole tokens: a token that a cut runs through stays in one piece."""
         whole = isinstance(recording.text, str)
         cuts = [] if whole else list(accumulate(map(len, recording.text)))
