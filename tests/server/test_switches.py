@@ -15,6 +15,7 @@ from unbraid.server.normal import Ask, normalise
 from unbraid.server.plan import template_kwargs
 from unbraid.server.requests import decode
 from unbraid.server.setup import Setup
+from unbraid.syntax import Switch
 
 
 def ask(kwargs: dict[str, Any], **fields: Any) -> Ask:
@@ -44,7 +45,7 @@ def test_an_effort_switches_unless_the_request_does(effort: str) -> None:
         ("m",),
         "qwen3",
         template_kwargs={"enable_thinking": True},
-        switches=("enable_thinking",),
+        switch=Switch(("enable_thinking",)),
     )
     kwargs = template_kwargs(ask({}, reasoning_effort=effort), setup)
     assert Parser("qwen3", chat_template_kwargs=kwargs).thinking is (effort != "none")

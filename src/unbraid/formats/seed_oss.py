@@ -11,7 +11,7 @@ REASONING = Reasoning(
     after=space("\n"),
     tools_inside="draft",
     ends_at=("<seed:tool_call>",),
-    switch=Switch(("thinking_budget", "enable_thinking"), default=True),
+    switch=Switch(("thinking_budget", "enable_thinking"), default=True, counts="thinking_budget"),
     turns=("<seed:bos>",),
     dropped=ENDS,
     empty_when_off="<seed:think>\n</seed:think>",

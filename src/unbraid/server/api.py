@@ -55,6 +55,6 @@ class Api(Protocol):
         """A writer for one streamed answer."""
         ...
 
-    def failure(self, error: BaseException) -> tuple[int, Any]:
-        """The HTTP status and the body for an error."""
+    def failure(self, error: BaseException, request_id: str | None = None) -> tuple[int, Any]:
+        """The HTTP status and the body for an error, of which request if that is known."""
         ...

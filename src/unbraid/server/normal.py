@@ -51,8 +51,9 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Ask:
-    """A normalised request.
+    """A normalised request; with ``n`` 0 it is about the prompt alone.
 
+    ``thinking`` turns the template's thinking on or off, None leaves it to the template and the effort.
     ``paths`` tell how the request spells fields that chat completions have under another name;
     ``detail`` is what only its own API knows of it.
     """
@@ -78,6 +79,7 @@ class Ask:
     history_calls: int
     counts_prompt: bool = False
     running_usage: bool = False
+    thinking: bool | None = None
     paths: Paths = ()
     detail: Any = None
 

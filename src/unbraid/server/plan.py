@@ -147,13 +147,19 @@ def _prompt_ids(ask: Ask, prompt: str, engine: Engine) -> list[int] | None:
 
 
 def template_kwargs(ask: Ask, setup: Setup) -> dict[str, Any]:
-    """The template's variables: the server's, the request's, and what reasoning_effort means."""
+    """The template's variables: the server's, the request's, and what its thinking and its effort mean."""
     kwargs = {**setup.template_kwargs, **ask.template_kwargs}
+    on = ask.thinking
     if ask.effort is not None:
         kwargs.setdefault("reasoning_effort", ask.effort)
-        switches = {"enable_thinking", *setup.switches} - {"reasoning_effort"}
-        if not switches.intersection(ask.template_kwargs):
-            kwargs.update(dict.fromkeys(switches, ask.effort != "none"))
+        on = ask.effort != "none" if on is None else on
+    if on is None:
+        return kwargs
+    turned = {"enable_thinking": on, **(setup.switch.turned(on) if setup.switch else {})}
+    if on and ask.effort is not None:
+        turned.pop("reasoning_effort", None)
+    if not turned.keys() & ask.template_kwargs.keys():
+        kwargs.update(turned)
     return kwargs
 
 
@@ -305,6 +311,8 @@ def _end_text(setup: Setup, parser: Parser) -> str | None:
 def _budget(ask: Ask, setup: Setup, parser: Parser) -> int | None:
     """The tokens of thinking that the request may spend, None for no limit."""
     limit = setup.budget if ask.budget is None else ask.budget
+    if ask.thinking is False:
+        limit = 0
     if limit is None or limit < 0:
         return None
     if setup.end_text is None:

@@ -105,11 +105,11 @@ class Responder:
         job = exchange.record.job
         if job is None:
             exchange.record.refused(error)
-            status, body = self._api.failure(error)
+            status, body = self._api.failure(error, exchange.record.request_id)
             await exchange.respond(body, status, error_headers(error))
             return
         exchange.record.failed(error)
-        status, body = self._api.failure(renamed(error, job.ask.paths))
+        status, body = self._api.failure(renamed(error, job.ask.paths), job.request_id)
         await exchange.respond(body, status, {**_answer_headers(job), **error_headers(error)})
 
 
@@ -125,8 +125,8 @@ class _Exchange:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of every response."""
-        return {"x-request-id": self.record.request_id}
+        """The headers of every response: its id, as OpenAI's clients read it and as Anthropic's do."""
+        return {"x-request-id": self.record.request_id, "request-id": self.record.request_id}
 
     async def connected(self, work: Awaitable[T]) -> T:
         """The result of ``work``, as long as the client and the server wait for it."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from unbraid.engines.template import ChatTemplate
 from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING
+from unbraid.syntax import Switch
 
 __all__ = ["Enforce", "Setup", "StrictLevel"]
 
@@ -25,7 +26,7 @@ class Setup:
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
     ``reasoning_content`` to answers, ``wire_safe`` writes for clients that take less than they
-    should. ``switches`` are the template variables that turn thinking on and off,
+    should. ``switch`` says which template variables turn thinking on and off,
     ``foreign_ends`` tokens that end a turn and are unknown to the formats.
     ``max_running`` requests run at once; an engine that is silent for ``engine_timeout`` seconds
     fails its request; ``drain_seconds`` are for what runs when the server is told to end.
@@ -49,7 +50,7 @@ class Setup:
     trust_template: bool = False
     alias: bool = False
     wire_safe: bool = False
-    switches: tuple[str, ...] = ()
+    switch: Switch | None = None
     foreign_ends: frozenset[int] = frozenset()
     max_running: int = MAX_RUNNING
     engine_timeout: float = ENGINE_TIMEOUT

@@ -79,7 +79,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         trust_template=options.trust_request_chat_template,
         alias=options.reasoning_content_alias,
         wire_safe=options.wire_safe,
-        switches=switch.names if switch else (),
+        switch=switch,
         foreign_ends=foreign_ends(pair.reasoning, pair.tools, engine),
         max_running=options.max_running,
         engine_timeout=options.engine_timeout,

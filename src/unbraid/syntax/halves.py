@@ -22,6 +22,9 @@ __all__ = [
     "Variants",
 ]
 
+SOME_EFFORT = "high"
+"""A word for a level that knows any but those that turn thinking off."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -164,7 +167,7 @@ class Switch:
     neither a word nor null is refused, unless the level is one of ``names`` too.
 
     ``opens``: words of the level with which the prompt opens thinking, where the output does
-    without them.
+    without them. ``counts``: one of ``names`` that holds a number of tokens, 0 for no thinking.
     """
 
     names: tuple[str, ...] = ()
@@ -175,6 +178,7 @@ class Switch:
     off_words: tuple[str, ...] = ()
     on_words: tuple[str, ...] = ()
     opens: tuple[str, ...] = ()
+    counts: str = ""
 
     def on(self, kwargs: Mapping[str, Any] | None) -> bool:
         """Whether these template variables turn thinking on.
@@ -211,6 +215,16 @@ class Switch:
     def opens_prompt(self, kwargs: Mapping[str, Any] | None) -> bool:
         """Whether these template variables make the prompt open thinking."""
         return (kwargs or {}).get(self.level) in self.opens
+
+    def turned(self, on: bool) -> dict[str, Any]:
+        """Template variables that turn thinking on or off; empty where none does."""
+        found: dict[str, Any] = {name: on for name in self.names if name != self.level}
+        if self.counts:
+            found[self.counts] = -1 if on else 0
+        words = (*self.opens, *self.on_words) if on else self.off_words
+        if words and (not found or self.on_words or self.level in self.names):
+            found[self.level] = SOME_EFFORT if words[0] == ANY else words[0]
+        return found
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from unbraid.server.api import Api
 from unbraid.server.apis.chat import ChatApi
+from unbraid.server.apis.messages import CountApi, MessagesApi
 
 __all__ = ["api_of", "apis"]
 
 
 def apis() -> tuple[Api, ...]:
     """All of them."""
-    return (ChatApi(),)
+    return (ChatApi(), CountApi(), MessagesApi())
 
 
 def api_of(path: str) -> Api:

@@ -65,8 +65,8 @@ class ChatApi:
         """Writes chunks."""
         return ChatWriter(job)
 
-    def failure(self, error: BaseException) -> tuple[int, Any]:
-        """OpenAI's error body."""
+    def failure(self, error: BaseException, request_id: str | None = None) -> tuple[int, Any]:
+        """OpenAI's error body, which has no field for the request."""
         return error_status(error), error_body(error)
 
 
