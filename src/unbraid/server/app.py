@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
 from unbraid.server.apis import api_of, apis
+from unbraid.server.apis.responses import nothing_kept
 from unbraid.server.docs import openapi, page
 from unbraid.server.draining import draining
 from unbraid.server.foreign import ForeignCalls
@@ -77,6 +78,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
             Route(api.path, Responder(api, setup, engine, admission, observer), methods=["POST"])
             for api in apis()
         ),
+        Route("/v1/responses/{response_id:path}", nothing_kept, methods=["GET", "POST", "DELETE"]),
         Route("/openapi.json", document_json),
         Route("/docs", docs),
     ]

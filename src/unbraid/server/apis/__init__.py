@@ -5,13 +5,14 @@ from __future__ import annotations
 from unbraid.server.api import Api
 from unbraid.server.apis.chat import ChatApi
 from unbraid.server.apis.messages import CountApi, MessagesApi
+from unbraid.server.apis.responses import ResponsesApi
 
 __all__ = ["api_of", "apis"]
 
 
 def apis() -> tuple[Api, ...]:
     """All of them."""
-    return (ChatApi(), CountApi(), MessagesApi())
+    return (ChatApi(), CountApi(), MessagesApi(), ResponsesApi())
 
 
 def api_of(path: str) -> Api:
