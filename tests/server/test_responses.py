@@ -228,7 +228,7 @@ def test_C14_refused_before_the_first_byte(
     assert refused.status_code == 400, refused.text
     assert refused.json()["error"]["type"] == "invalid_request_error"
     assert refused.json()["error"]["param"] == param
-    assert engine.requests == []
+    assert not engine.requests
 
 
 @pytest.mark.parametrize("stream", [True, False])
