@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from unbraid.constrain.checks import check_depth
 from unbraid.errors import InvalidRequest
 
-__all__ = ["ChatRequest", "checked", "decode", "read_object", "refuse"]
+__all__ = ["REFUSED", "ChatRequest", "checked", "decode", "read_object", "refuse"]
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ MAX_DEPTH = 128
 
 _BY_DEFAULT = "use response_format with type json_schema, or a tool with tool_choice"
 _LEAVE_OUT = "leave it out; there is no such thing here"
-_REFUSED = {
+REFUSED = {
     "guided_json": _BY_DEFAULT,
     "guided_regex": _BY_DEFAULT,
     "guided_choice": _BY_DEFAULT,
@@ -173,7 +173,7 @@ def decode(body: bytes) -> tuple[ChatRequest, dict[str, Any]]:
     plain = read_object(body)
     request = checked(plain, ChatRequest)
     _check_depths(request, plain)
-    refuse(plain, _REFUSED)
+    refuse(plain, REFUSED)
     return request, plain
 
 

@@ -42,6 +42,8 @@ _REASONS: dict[str, Literal["max_output_tokens", "content_filter"]] = {
     "length": "max_output_tokens",
     "content_filter": "content_filter",
 }
+_UNSET: dict[str, dict[str, Any]] = {"function": {"parameters": None, "strict": None}}
+"""What clients look for in a tool that a response repeats, by its type."""
 
 
 class ResponsesApi:
@@ -66,7 +68,7 @@ class ResponsesApi:
         """Writes events."""
         return ResponsesWriter(job)
 
-    def failure(self, error: BaseException) -> tuple[int, Any]:
+    def failure(self, error: BaseException, request_id: str | None = None) -> tuple[int, Any]:
         """OpenAI's error body."""
         return error_status(error), error_body(error)
 
@@ -155,7 +157,7 @@ def _response(job: Job, status: Literal["in_progress", "failed"], output: list[I
         model=job.model,
         status=status,
         output=output,
-        tools=plain.get("tools") or [],
+        tools=[{**_UNSET.get(tool["type"], {}), **tool} for tool in plain.get("tools") or ()],
         tool_choice=plain.get("tool_choice") or "auto",
         parallel_tool_calls=ask.parallel_tool_calls,
         temperature=ask.sampling.temperature,

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from unbraid.constrain.checks import check_depth
 from unbraid.errors import InvalidRequest
-from unbraid.server.requests import MAX_DEPTH, Count, Effort, Penalty, checked, read_object, refuse
+from unbraid.server.requests import MAX_DEPTH, REFUSED, Count, Effort, Penalty, checked, read_object, refuse
 
 __all__ = [
     "CustomTool",
@@ -240,6 +240,7 @@ class ResponsesRequest(Struct):
 _SHAPE = "use text.format with type json_schema, or a tool with tool_choice"
 _KEEPS_NOTHING = "this server keeps no responses: send the whole conversation as input"
 _REFUSED = {
+    **REFUSED,
     "previous_response_id": _KEEPS_NOTHING,
     "conversation": _KEEPS_NOTHING,
     "background": "this server answers while the connection is open: leave it out, and use stream: true",
@@ -252,17 +253,9 @@ _REFUSED = {
     "reasoning_effort": "use reasoning.effort",
     "logprobs": 'use include: ["message.output_text.logprobs"]',
     "response_format": "use text.format",
-    "functions": "use tools",
-    "function_call": "use tool_choice",
-    "structured_outputs": _SHAPE,
-    "guided_json": _SHAPE,
-    "guided_regex": _SHAPE,
-    "guided_choice": _SHAPE,
-    "guided_grammar": _SHAPE,
-    "guided_json_object": _SHAPE,
-    "guided_decoding_backend": _SHAPE,
-    "guided_whitespace_pattern": _SHAPE,
-    "use_beam_search": "leave it out; there is no beam search here",
+    **dict.fromkeys(
+        ("structured_outputs", *(name for name in REFUSED if name.startswith("guided_"))), _SHAPE
+    ),
 }
 """Fields that would change what the answer must be and that can't be honoured here, with what to do."""
 
