@@ -281,7 +281,12 @@ def test_plain_json_behind_thinking_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("dialect", "holds"),
-    [("lark", "start: "), ("structural_tag", '"type": "structural_tag"'), ("json_schema", '"type": "array"')],
+    [
+        ("lark", "start: "),
+        ("gbnf", "root ::= "),
+        ("structural_tag", '"type": "structural_tag"'),
+        ("json_schema", '"type": "array"'),
+    ],
 )
 def test_the_grammar_s_dialects(dialect: str, holds: str, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"

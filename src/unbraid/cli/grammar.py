@@ -22,6 +22,7 @@ def _json(value: object) -> str:
 
 DIALECTS: dict[str, Callable[[Constraint], str]] = {
     "lark": Constraint.lark,
+    "gbnf": Constraint.gbnf,
     "structural_tag": lambda constraint: _json(constraint.structural_tag()),
     "json_schema": lambda constraint: _json(constraint.json_schema()),
 }

@@ -2,7 +2,7 @@
 
 ``constrain`` builds one dialect-neutral grammar of the whole output, thinking
 included, from the same declaration that the parser reads. A ``Constraint`` gives it as
-llguidance's Lark or as xgrammar's structural tag; it is to be enforced from the first
+llguidance's Lark, as xgrammar's structural tag or as llama.cpp's GBNF; it is to be enforced from the first
 token of the output.
 """
 
@@ -19,6 +19,7 @@ from typing import Any, Literal
 from unbraid import validate
 from unbraid.constrain.build import Limits, Thinking, build, marker_maker
 from unbraid.constrain.channels import build_channels
+from unbraid.constrain.gbnf import to_gbnf
 from unbraid.constrain.lark import to_lark
 from unbraid.constrain.plain import plain_schema
 from unbraid.constrain.request import Demand, demand
@@ -69,6 +70,11 @@ class Constraint:
         """The grammar for xgrammar, as plain dicts; raises Unsupported if it can't hold it."""
         with _nested():
             return to_structural_tag(self.grammar)
+
+    def gbnf(self) -> str:
+        """The grammar for llama.cpp without llguidance; raises Unsupported if it can't hold it."""
+        with _nested():
+            return to_gbnf(self.grammar)
 
     def json_schema(self) -> dict[str, Any]:
         """The JSON schema of the output, or of the answer behind thinking: see ``starts``.

@@ -154,17 +154,18 @@ class _Builder:
         body = self.body()
         if self.reasoning is None or thinking == "closed":
             return body
+        direct = body
         if self.reasoning.bare_close and thinking in ("off", "optional"):
-            body = alt([body, seq(self.white, self.spelled(self.reasoning.close), body)])
+            direct = alt([body, seq(self.white, self.spelled(self.reasoning.close), body)])
         if thinking == "off":
-            return body
+            return direct
         if thinking == "open":
             lead: Node = Text(self.reasoning.label) if label else Text("")
             return seq(lead, self.thinking(body))
         block = seq(
             self.white, self.spelled(self.reasoning.open), Text(self.reasoning.label), self.thinking(body)
         )
-        return block if thinking == "output" else alt([block, body])
+        return block if thinking == "output" else alt([block, direct])
 
     def spelled(self, part: Lit) -> Node:
         """A marker: the token, or any spelling of natural text."""

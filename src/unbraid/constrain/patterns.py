@@ -18,7 +18,7 @@ from typing import Any
 
 from unbraid.errors import Unsupported
 
-__all__ = ["FORMATS", "char", "negated", "other_than", "whole", "widths", "without"]
+__all__ = ["FORMATS", "char", "negated", "other_than", "parsed", "whole", "widths", "without"]
 
 _MONTH_DAY = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -148,16 +148,17 @@ def other_than(words: Collection[str], chars: str, most: int) -> str:
 
 def whole(pattern: str, forbidden: str) -> str:
     """The expression of whole strings in which ``pattern`` is found, without the forbidden characters."""
-    return _Writer(pattern, forbidden).top(_parsed(pattern))
+    return _Writer(pattern, forbidden).top(parsed(pattern))
 
 
 @lru_cache(maxsize=1024)
 def without(pattern: str, forbidden: str) -> str:
     """``pattern`` without the forbidden characters."""
-    return _Writer(pattern, forbidden).sequence(_parsed(pattern))
+    return _Writer(pattern, forbidden).sequence(parsed(pattern))
 
 
-def _parsed(pattern: str) -> list[Any]:
+def parsed(pattern: str) -> list[Any]:
+    """The pattern as the standard library parses it; raises Unsupported for none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
