@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Mapping
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -12,13 +11,12 @@ import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.http import HttpEngine
-from unbraid.engines.server_tokenizer import RemoteTokenizer, learned
-from unbraid.engines.sse import Refused
-from unbraid.engines.stream import Assembler, Pairing, StopFilter
-from unbraid.errors import EngineError, InvalidRequest, Unsupported
+from unbraid.engines.server_tokenizer import RemoteTokenizer
+from unbraid.engines.stream import Pieces
+from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
 
-__all__ = ["PATH", "CompletionsEngine", "CompletionsReader"]
+__all__ = ["PATH", "CompletionsEngine", "CompletionsReader", "logprob"]
 
 PATH = "/v1/completions"
 
@@ -26,7 +24,6 @@ _TOKEN_ID = "token_id:"
 _UNKNOWN_ID = -1
 _LOWEST_LOGPROB = -9999.0
 _SEED_BITS = 0x7FFF_FFFF_FFFF_FFFF
-_CONSTRAINT_WORDS = ("grammar", "structur", "schema", "regex")
 _REASONS = {"stop": "stop", "length": "length", "repetition": "stop"}
 
 
@@ -42,13 +39,17 @@ class CompletionsEngine(HttpEngine):
         api_key: str | None = None,
         *,
         model: str = "",
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | None = None,
         chat_template: str | None = None,
         template_variables: dict[str, Any] | None = None,
-        capabilities: Capabilities | None = None,
+        context_length: int = 0,
+        extra: Mapping[str, Any] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """``base_url`` like ``http://127.0.0.1:8000``, without ``/v1``."""
+        """``base_url`` like ``http://127.0.0.1:8000``, without ``/v1``.
+
+        ``extra`` are fields for each request's body, such as ``skip_special_tokens``.
+        """
         super().__init__(
             base_url,
             api_key,
@@ -56,37 +57,52 @@ class CompletionsEngine(HttpEngine):
             tokenizer=tokenizer,
             chat_template=chat_template,
             template_variables=template_variables,
-            capabilities=capabilities or Capabilities(token_ids=False, logprobs=True),
+            capabilities=self._abilities(context_length),
             transport=transport,
+            remote=self._remote_tokenizer,
         )
+        self._extra = dict(extra or {})
 
-    async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
-        """Stream one generation; closing the iterator closes the connection, which aborts it.
+    _remote_tokenizer: type[RemoteTokenizer] | None = None
 
-        Raises EngineError when the engine fails or breaks off, Unsupported for a constraint
-        that it can't enforce, InvalidRequest for what it refuses about the request.
+    @staticmethod
+    def _abilities(context_length: int) -> Capabilities:
+        return Capabilities(token_ids=False, logprobs=True, context_length=context_length)
+
+    async def connect(self) -> None:
+        """Ask for the model's name and context where not given, and look for its files on this machine.
+
+        Raises EngineError when the server can't be reached or serves no such model.
         """
-        limit = generation.sampling.max_tokens
-        if limit is not None and limit < 1:
-            yield Chunk(
-                finish_reason="length",
-                prompt_tokens=await self._length(generation.prompt),
-                completion_tokens=0,
-            )
-            return
-        body = self._body(generation)
-        reader = self._reader(generation)
+        card = await self._card()
+        await self._find_files(str(card.get("root") or ""), self.model)
+
+    async def health(self) -> bool:
+        """Whether the server lists its models."""
         try:
-            async with aclosing(self._events(PATH, body, generation)) as events:
-                async for event in events:
-                    for chunk in reader.read(event):
-                        yield await learned(self._tokenizer, chunk)
-                    if reader.stopped:
-                        break
-        except Refused as error:
-            raise _blamed(error, generation.constraint) from error
-        for chunk in reader.end():
-            yield await learned(self._tokenizer, chunk)
+            await self._get("/v1/models")
+        except EngineError:
+            return False
+        return True
+
+    async def _card(self) -> dict[str, Any]:
+        """The entry of the model that is wanted, or of the first; its name and context are taken."""
+        answer = await self._get("/v1/models")
+        cards = [one for one in answer.get("data") or () if isinstance(one, dict) and one.get("id")]
+        if not cards:
+            raise EngineError(f"{self.base_url} serves no model: /v1/models lists none")
+        found = [one for one in cards if self.model in ("", one["id"])]
+        if not found:
+            known = ", ".join(str(card["id"]) for card in cards)
+            raise EngineError(f"{self.base_url} serves no model {self.model!r}, only {known}")
+        self.model = str(found[0]["id"])
+        if not self.capabilities.context_length:
+            length = int(found[0].get("max_model_len") or 0)
+            self.capabilities = replace(self.capabilities, context_length=length)
+        return found[0]
+
+    async def _request(self, generation: Generation) -> tuple[str, dict[str, Any]]:
+        return PATH, self._body(generation)
 
     def _body(self, generation: Generation) -> dict[str, Any]:
         """The request's body."""
@@ -112,7 +128,7 @@ class CompletionsEngine(HttpEngine):
             body["logprobs"] = generation.logprobs
         if generation.constraint is not None:
             body.update(self._constrained(generation.constraint))
-        return body
+        return body | self._extra
 
     def _limit(self, sampling: Sampling, prompt: str | list[int]) -> int | None:
         """``max_tokens`` as the engine takes it: never more than the context holds."""
@@ -127,38 +143,24 @@ class CompletionsEngine(HttpEngine):
         raise Unsupported(f"this engine enforces no {constraint.dialect} constraint", param="constraint")
 
     def _reader(self, generation: Generation) -> CompletionsReader:
-        return CompletionsReader(generation, self._tokenizer)
-
-    async def _length(self, prompt: str | list[int]) -> int:
-        """The tokens of a prompt."""
-        if isinstance(prompt, str):
-            return len(await asyncio.to_thread(self._tokenizer.encode, prompt))
-        return len(prompt)
+        return CompletionsReader(generation, self._tokenizer, self._spelled)
 
 
 class CompletionsReader:
-    """Makes chunks of the events of one ``/v1/completions`` stream.
+    """Makes chunks of the events of one ``/v1/completions`` stream."""
 
-    ``stopped`` once a stop string was found: the rest of the stream is of no interest.
-    """
-
-    def __init__(self, generation: Generation, tokenizer: Tokenizer) -> None:
-        self._local = not isinstance(tokenizer, RemoteTokenizer)
-        self._assembler = Assembler(tokenizer)
-        self._pairing = Pairing()
-        self._stops = StopFilter(generation.sampling.stop)
+    def __init__(self, generation: Generation, tokenizer: Tokenizer | None, spelled: bool) -> None:
+        self._pieces = Pieces(generation, tokenizer, spelled)
         self._top = generation.logprobs
-        self._token_bytes = tokenizer.token_bytes
-        self._logprobs: list[TokenLogprob] = []
+        self._tokenizer = tokenizer
         self._reason: str | None = None
         self._prompt_tokens: int | None = None
-        self._tokens = 0
         self._completion_tokens: int | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether a stop string was found."""
-        return self._stops.matched is not None
+        return self._pieces.matched is not None
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event. Raises EngineError for what no such engine sends."""
@@ -169,20 +171,12 @@ class CompletionsReader:
 
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""
-        if self.stopped:
-            chunks, reason = [], "stop"
-        elif self._reason is not None:
-            chunks, reason = self._stops.flush(), self._reason
-        else:
+        if self._reason is None and not self.stopped:
             raise EngineError("the engine's stream ended before the generation did")
         count = self._completion_tokens
-        last = Chunk(
-            finish_reason=reason,
-            stop_reason=self._stops.matched,
-            prompt_tokens=self._prompt_tokens,
-            completion_tokens=self._tokens or None if count is None else count,
-        )
-        return [*chunks, last]
+        if count is None or self.stopped:
+            count = self._pieces.tokens or count
+        return self._pieces.end(self._reason or "stop", self._prompt_tokens, count)
 
     def _read(self, event: dict[str, Any]) -> list[Chunk]:
         usage = event.get("usage")
@@ -204,58 +198,32 @@ class CompletionsReader:
             if self._reason is None:
                 raise EngineError(f"the engine gave up the generation: finish_reason {reason!r}")
         ids = [*map(index, choice.get("token_ids") or ())]
+        logprobs: list[TokenLogprob] = []
         if self._top is not None and choice.get("logprobs"):
-            self._logprobs.extend(self._read_logprobs(choice["logprobs"], ids))
-        return self._piece(choice["text"] or "", ids)
+            logprobs = self._read_logprobs(choice["logprobs"], ids, self._top)
+        return self._pieces.feed(choice["text"] or "", ids, logprobs)
 
-    def _piece(self, sent: str, sent_ids: list[int]) -> list[Chunk]:
-        self._tokens += len(sent_ids)
-        if sent_ids and self._local:
-            text, ids = self._assembler.feed(sent, sent_ids, self._tokens)
-        else:
-            text, ids = self._pairing.feed(sent, sent_ids)
-        if not text:
-            return []
-        logprobs, self._logprobs = tuple(self._logprobs), []
-        return self._stops.feed(Chunk(text=text, token_ids=ids, logprobs=logprobs))
-
-    def _read_logprobs(self, found: dict[str, Any], ids: list[int]) -> list[TokenLogprob]:
-        top = self._top or 0
+    def _read_logprobs(self, found: dict[str, Any], ids: list[int], top: int) -> list[TokenLogprob]:
         others = found.get("top_logprobs") or []
         read = []
         for at, (token, value) in enumerate(zip(found["tokens"], found["token_logprobs"], strict=True)):
-            token_id, piece = self._spelled(token)
+            token_id, piece = self._spell(token)
             if token_id == _UNKNOWN_ID and at < len(ids):
                 token_id = ids[at]
             entries = (others[at] if at < len(others) else None) or {}
-            likeliest = sorted(entries.items(), key=lambda one: -_logprob(one[1]))[:top]
-            read.append(
-                TokenLogprob(
-                    token_id,
-                    piece,
-                    _logprob(value),
-                    tuple((*self._spelled(one), _logprob(logprob)) for one, logprob in likeliest),
-                )
-            )
+            likeliest = sorted(entries.items(), key=lambda one: -logprob(one[1]))[:top]
+            alike = tuple((*self._spell(one), logprob(likely)) for one, likely in likeliest)
+            read.append(TokenLogprob(token_id, piece, logprob(value), alike))
         return read
 
-    def _spelled(self, token: str) -> tuple[int, bytes]:
+    def _spell(self, token: str) -> tuple[int, bytes]:
         """A token of a log probability: its id where it is named by that, and its bytes."""
-        if not token.startswith(_TOKEN_ID):
+        if self._tokenizer is None or not token.startswith(_TOKEN_ID):
             return _UNKNOWN_ID, token.encode()
         token_id = int(token[len(_TOKEN_ID) :])
-        return token_id, self._token_bytes(token_id)
+        return token_id, self._tokenizer.token_bytes(token_id)
 
 
-def _logprob(value: Any) -> float:
+def logprob(value: Any) -> float:
+    """A log probability as a number that JSON can hold."""
     return _LOWEST_LOGPROB if value is None else max(float(value), _LOWEST_LOGPROB)
-
-
-def _blamed(error: Refused, constraint: Constraint | None) -> Exception:
-    """What an engine's refusal means: the request is to blame for a 400, the engine for the rest."""
-    if error.status not in (400, 422):
-        return error
-    words = error.detail.lower()
-    if constraint is not None and any(word in words for word in _CONSTRAINT_WORDS):
-        return Unsupported(f"the engine refused the constraint: {error.detail}", param="constraint")
-    return InvalidRequest(f"the engine refused the request: {error.detail}")

@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import httpx
 
-from unbraid.engines.base import Capabilities, Generation
-from unbraid.engines.server_tokenizer import RemoteTokenizer
-from unbraid.engines.sse import json_events, raise_for, read_json, translated
+from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation
+from unbraid.engines.gguf import GGUFTokenizer
+from unbraid.engines.model_files import ModelFiles, find_model, read_model
+from unbraid.engines.server_tokenizer import RemoteTokenizer, learned
+from unbraid.engines.sse import Refused, json_events, raise_for, read_json, translated
+from unbraid.errors import EngineError, InvalidRequest, Unsupported
 from unbraid.tokens import Tokenizer
 
-__all__ = ["HttpEngine", "get_json"]
+__all__ = ["HttpEngine", "Reader", "get_json"]
+
+logger = logging.getLogger("unbraid.engines")
 
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 _IDLE_SECONDS = 2.0
 """Engines close idle connections after five seconds or more; one that is as old as that is not used."""
 
+_CONSTRAINT_WORDS = ("grammar", "structur", "schema", "regex")
+
+
+class Reader(Protocol):
+    """Makes chunks of the events of one stream."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string was found: the rest of the stream is of no interest."""
+        ...
+
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks of one event. Raises EngineError for what no such engine sends."""
+        ...
+
+    def end(self) -> list[Chunk]:
+        """The last chunks. Raises EngineError when the generation was not over."""
+        ...
+
 
 class HttpEngine:
-    """An engine at an address, with the tokenizer and the template of its model."""
+    """An engine at an address, with the tokenizer and the template of its model.
+
+    A driver says what to send (``_request``) and how to read what comes (``_reader``).
+    """
+
+    _uncoded_status = 500
+    """The HTTP status that an error within a stream means when it names none."""
 
     def __init__(
         self,
@@ -31,12 +63,14 @@ class HttpEngine:
         api_key: str | None,
         *,
         model: str,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | None,
         chat_template: str | None,
         template_variables: dict[str, Any] | None,
         capabilities: Capabilities,
         transport: httpx.AsyncBaseTransport | None,
+        remote: type[RemoteTokenizer] | None = None,
     ) -> None:
+        """``remote`` is the tokenizer over the engine's own endpoints, if it has such."""
         self.base_url = base_url.rstrip("/")
         self.headers = _authorization(api_key)
         self.model = model
@@ -46,10 +80,12 @@ class HttpEngine:
         self._template_variables = dict(template_variables or {})
         self._transport = transport
         self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+        sync = transport if isinstance(transport, httpx.BaseTransport) else None
+        self._remote = None if remote is None else remote(self.base_url, self.headers, sync)
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's tokenizer, if one is known."""
         return self._tokenizer
 
     @property
@@ -59,7 +95,7 @@ class HttpEngine:
 
     @property
     def template_variables(self) -> dict[str, Any]:
-        """``bos_token`` and ``eos_token`` as far as they are known."""
+        """``bos_token`` and the like, as far as they are known."""
         return self._template_variables
 
     async def health(self) -> bool:
@@ -71,13 +107,98 @@ class HttpEngine:
         return response.status_code == 200
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; may be called twice."""
         clients = list(self._clients.values())
         self._clients.clear()
         for client in clients:
             await client.aclose()
-        if isinstance(self._tokenizer, RemoteTokenizer):
-            self._tokenizer.close()
+        if self._remote is not None:
+            self._remote.close()
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
+        """Stream one generation; closing the iterator closes the connection, which aborts it.
+
+        Raises EngineError when the engine fails or breaks off, Unsupported for a constraint
+        that it can't enforce, InvalidRequest for what it refuses about the request.
+        """
+        limit = generation.sampling.max_tokens
+        if limit is not None and limit < 1:
+            length = await self._length(generation.prompt)
+            yield Chunk(finish_reason="length", prompt_tokens=length, completion_tokens=0)
+            return
+        path, body = await self._request(generation)
+        reader = self._reader(generation)
+        try:
+            async with aclosing(self._events(path, body, generation)) as events:
+                async for event in events:
+                    for chunk in reader.read(event):
+                        yield await learned(self._tokenizer, chunk)
+                    if reader.stopped:
+                        break
+        except Refused as error:
+            raise _blamed(error, error.status or self._uncoded_status, generation.constraint) from error
+        for chunk in reader.end():
+            yield await learned(self._tokenizer, chunk)
+
+    async def _request(self, generation: Generation) -> tuple[str, dict[str, Any]]:
+        """Where to send a generation, and the body."""
+        raise NotImplementedError
+
+    def _reader(self, generation: Generation) -> Reader:
+        raise NotImplementedError
+
+    @property
+    def _spelled(self) -> bool:
+        """Whether the vocabulary is at hand, with the bytes of every token."""
+        return self._tokenizer is not None and not isinstance(self._tokenizer, RemoteTokenizer)
+
+    async def _length(self, prompt: str | list[int]) -> int | None:
+        """The tokens of a prompt, as far as they can be counted."""
+        if not isinstance(prompt, str):
+            return len(prompt)
+        if self._tokenizer is None:
+            return None
+        return len(await asyncio.to_thread(self._tokenizer.encode, prompt))
+
+    async def _find_files(self, *names: str) -> None:
+        """Take what was not given from the model's files on this machine, else ask the engine's tokenizer.
+
+        ``names`` are paths or repositories, the first that is found counts.
+        """
+        if self._tokenizer is None or self._chat_template is None:
+            files = await asyncio.to_thread(_local_files, names)
+            if files is not None:
+                self._adopt(files)
+        if self._tokenizer is None:
+            self._tokenizer = self._remote
+            what = "none" if self._remote is None else "asked from the engine"
+            logger.info("vocabulary of %s: %s", self.model, what)
+        elif isinstance(self._tokenizer, GGUFTokenizer) and self._tokenizer.encoder is None:
+            if self._remote is None:
+                raise EngineError("a GGUF file's vocabulary can't encode text here: give a tokenizer.json")
+            self._tokenizer.encoder = self._remote.encode
+
+    def _adopt(self, files: ModelFiles) -> None:
+        if self._tokenizer is None and files.tokenizer is not None:
+            self._tokenizer = files.tokenizer
+            logger.info("vocabulary of %s: from %s", self.model, files.path)
+        self._chat_template = self._chat_template or files.chat_template
+        for name, value in files.template_variables.items():
+            self._template_variables.setdefault(name, value)
+
+    def _check_tokenizer(self, text: str, ids: list[int] | None) -> None:
+        """Note whether ids come; raises EngineError when they spell another text here."""
+        if not ids:
+            self.capabilities = replace(self.capabilities, token_ids=False)
+            return
+        if self._tokenizer is None or not self._spelled:
+            return
+        spelled = b"".join(map(self._tokenizer.token_bytes, ids)).decode("utf-8", "replace")
+        if spelled.strip() != text.strip():
+            raise EngineError(
+                f"the tokenizer is not that of {self.model}: what the engine wrote is {text!r} "
+                f"by its own and {spelled!r} by this one"
+            )
 
     @property
     def _client(self) -> httpx.AsyncClient:
@@ -117,6 +238,29 @@ class HttpEngine:
                 async with aclosing(json_events(response.aiter_bytes())) as events:
                     async for event in events:
                         yield event
+
+
+def _blamed(error: Refused, status: int, constraint: Constraint | None) -> Exception:
+    """What an engine's refusal means: the request is to blame for a 400, the engine for the rest."""
+    if status not in (400, 422):
+        return error
+    words = error.detail.lower()
+    if constraint is not None and any(word in words for word in _CONSTRAINT_WORDS):
+        return Unsupported(f"the engine refused the constraint: {error.detail}", param="constraint")
+    return InvalidRequest(f"the engine refused the request: {error.detail}")
+
+
+def _local_files(names: tuple[str, ...]) -> ModelFiles | None:
+    """The files of the first model that is found on this machine and can be read."""
+    for name in names:
+        path = find_model(name)
+        if path is None:
+            continue
+        try:
+            return read_model(path)
+        except EngineError as error:
+            logger.warning("%s is on this machine, but %s", name, error)
+    return None
 
 
 async def get_json(

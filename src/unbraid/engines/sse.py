@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
-from unbraid.errors import EngineError, InvalidRequest
+from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
 
-__all__ = ["NO_REUSE", "Refused", "json_events", "raise_for", "read_json", "translated"]
+__all__ = ["NO_REUSE", "Refused", "json_events", "raise_for", "read_json", "refusal", "translated"]
 
 NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 """A llama.cpp server may close a connection just after a stream, so none is used twice."""
@@ -32,13 +32,16 @@ class Refused(EngineError):
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Turn httpx's errors within the block into EngineError; ``what`` was being asked."""
+    """Turn httpx's errors within the block into EngineError; ``what`` was being asked.
+
+    An engine that can't be reached is EngineUnavailable.
+    """
     try:
         yield
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise EngineUnavailable(f"the engine can't be reached for {what}: {error}") from error
     except httpx.TimeoutException as error:
         raise EngineError(f"the engine did not answer {what} in time") from error
-    except httpx.ConnectError as error:
-        raise EngineError(f"the engine can't be reached for {what}: {error}") from error
     except httpx.HTTPError as error:
         raise EngineError(f"the connection to the engine broke during {what}: {error}") from error
     except httpx.InvalidURL as error:
@@ -72,7 +75,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
         return None
     value = _object(data)
     if name == b"error" or value.get("error") is not None:
-        _raise(value, None)
+        raise refusal(value, None)
     return value
 
 
@@ -94,7 +97,8 @@ def raise_for(status: int, body: bytes) -> None:
         value = json.loads(body)
     except ValueError:
         value = None
-    _raise(value if isinstance(value, dict) else {"error": body.decode("utf-8", "replace").strip()}, status)
+    shown = {"error": body.decode("utf-8", "replace").strip()}
+    raise refusal(value if isinstance(value, dict) else shown, status)
 
 
 def _object(data: bytes) -> dict[str, Any]:
@@ -108,7 +112,11 @@ def _object(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _raise(value: dict[str, Any], status: int | None) -> None:
+def refusal(value: dict[str, Any], status: int | None) -> InvalidRequest | EngineError:
+    """What an error that an engine reports means: a prompt that is too long, or ``Refused``.
+
+    ``status`` is the HTTP status, None for an error within a stream, whose code tells what is meant.
+    """
     detail = value.get("error", value)
     if not isinstance(detail, dict):
         detail = {"message": detail}
@@ -118,15 +126,17 @@ def _raise(value: dict[str, Any], status: int | None) -> None:
     if _too_long(detail, message, meant):
         error = InvalidRequest(f"the prompt is too long: {message}", param="messages")
         error.code = "context_length_exceeded"
-        raise error
+        return error
+    if meant in (429, 503):
+        return EngineUnavailable(f"the engine has no room now (HTTP {meant}): {message or 'no message'}")
     if status in (401, 403):
-        raise Refused(f"the engine refused the API key: {message}", status, message)
+        return Refused(f"the engine refused the API key: {message}", status, message)
     place = f" (HTTP {status})" if status is not None else ""
-    raise Refused(f"the engine reported an error{place}: {message or 'no message'}", meant, message)
+    return Refused(f"the engine reported an error{place}: {message or 'no message'}", meant, message)
 
 
 def _too_long(detail: dict[str, Any], message: str, status: int | None) -> bool:
     """Whether an error says that a prompt does not fit: by name, else by the words of a refusal."""
     if detail.get("type") in _TOO_LONG or detail.get("code") in _TOO_LONG:
         return True
-    return status in (400, 413, 422) and any(words in message.lower() for words in _TOO_LONG_WORDS)
+    return status in (None, 400, 413, 422) and any(words in message.lower() for words in _TOO_LONG_WORDS)

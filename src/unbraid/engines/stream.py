@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from unbraid.engines.base import Chunk
+from unbraid.engines.base import Chunk, Generation, TokenLogprob
 from unbraid.tokens import Tokenizer
 
-__all__ = ["Assembler", "Pairing", "StopFilter", "segment"]
+__all__ = ["Assembler", "Pairing", "Pieces", "StopFilter", "segment"]
 
 IdsOf = Callable[[bytes], Sequence[int]]
 
@@ -158,3 +158,48 @@ class StopFilter:
             if text.endswith(stop[:length])
         )
         return max(lengths, default=0)
+
+
+class Pieces:
+    """Chunks of what an engine sends: text and ids brought together, stop strings found.
+
+    With a vocabulary at hand the text is made of the tokens' bytes; else the engine's is taken.
+    ``tokens`` counts the ids so far; ``matched`` is the stop string that was found.
+    """
+
+    def __init__(self, generation: Generation, tokenizer: Tokenizer | None, spelled: bool) -> None:
+        """``spelled``: the tokenizer knows the bytes of every token."""
+        self._assembler = Assembler(tokenizer) if spelled and tokenizer is not None else None
+        self._pairing = Pairing()
+        self._stops = StopFilter(generation.sampling.stop)
+        self._logprobs: list[TokenLogprob] = []
+        self.tokens = 0
+
+    @property
+    def matched(self) -> str | None:
+        """The stop string that was found, if one was."""
+        return self._stops.matched
+
+    def feed(self, text: str, ids: Sequence[int], logprobs: Iterable[TokenLogprob] = ()) -> list[Chunk]:
+        """The chunks that are ready; those of half a character wait for the rest of it."""
+        self.tokens += len(ids)
+        self._logprobs.extend(logprobs)
+        if ids and self._assembler is not None:
+            text, known = self._assembler.feed(text, ids, self.tokens)
+        else:
+            text, known = self._pairing.feed(text, ids)
+        if not text:
+            return []
+        taken, self._logprobs = tuple(self._logprobs), []
+        return self._stops.feed(Chunk(text=text, token_ids=known, logprobs=taken))
+
+    def end(self, reason: str, prompt_tokens: int | None, completion_tokens: int | None) -> list[Chunk]:
+        """What was held, and the last chunk; a stop string that was found is its reason."""
+        held = [] if self.matched is not None else self._stops.flush()
+        last = Chunk(
+            finish_reason="stop" if self.matched is not None else reason,
+            stop_reason=self.matched,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+        )
+        return [*held, last]
