@@ -12,6 +12,7 @@ import httpx
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.http import HttpEngine
 from unbraid.engines.server_tokenizer import RemoteTokenizer
+from unbraid.engines.sse import known_shape
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
@@ -164,10 +165,8 @@ class CompletionsReader:
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event. Raises EngineError for what no such engine sends."""
-        try:
+        with known_shape():
             return self._read(event)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""

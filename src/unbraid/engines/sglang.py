@@ -18,7 +18,7 @@ from unbraid.engines.completions import logprob
 from unbraid.engines.http import HttpEngine
 from unbraid.engines.probes import PROBE_PROMPT, PROBE_TOKENS, PROBES, within
 from unbraid.engines.server_tokenizer import SGLangTokenizer
-from unbraid.engines.sse import Refused, refusal
+from unbraid.engines.sse import Refused, known_shape, refusal
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, InvalidRequest, Unsupported
 from unbraid.tokens import Tokenizer
@@ -249,10 +249,8 @@ class _Reader:
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event. Raises EngineError for what no such engine sends."""
-        try:
+        with known_shape():
             return self._read(event)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""
@@ -309,4 +307,4 @@ def _finished(found: dict[str, Any] | None) -> str | None:
     if kind in ("stop", "length"):
         return kind
     message = str(found.get("message") or f"finish_reason {kind!r}")
-    raise refusal({"message": message, "code": found.get("status_code")}, None)
+    raise refusal({"message": message, "code": found.get("status_code") or 500}, None)

@@ -9,9 +9,18 @@ from typing import Any
 
 import httpx
 
-from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
+from unbraid.errors import EngineError, EngineTimeout, EngineUnavailable, InvalidRequest, UnbraidError
 
-__all__ = ["NO_REUSE", "Refused", "json_events", "raise_for", "read_json", "refusal", "translated"]
+__all__ = [
+    "NO_REUSE",
+    "Refused",
+    "json_events",
+    "known_shape",
+    "raise_for",
+    "read_json",
+    "refusal",
+    "translated",
+]
 
 NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 """A llama.cpp server may close a connection just after a stream, so none is used twice."""
@@ -41,11 +50,22 @@ def translated(what: str) -> Iterator[None]:
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise EngineUnavailable(f"the engine can't be reached for {what}: {error}") from error
     except httpx.TimeoutException as error:
-        raise EngineError(f"the engine did not answer {what} in time") from error
+        raise EngineTimeout(f"the engine did not answer {what} in time") from error
     except httpx.HTTPError as error:
         raise EngineError(f"the connection to the engine broke during {what}: {error}") from error
     except httpx.InvalidURL as error:
         raise EngineError(f"the engine's address is wrong: {error}") from error
+
+
+@contextmanager
+def known_shape() -> Iterator[None]:
+    """Turn errors within the block, which reads an event, into EngineError."""
+    try:
+        yield
+    except UnbraidError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
 
 async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:

@@ -41,7 +41,10 @@ class VllmEngine(CompletionsEngine):
         Raises EngineError when the server can't be reached, is no vLLM, serves no such
         model, or ignores constraints.
         """
-        self.version = str((await self._get("/version")).get("version", ""))
+        try:
+            self.version = str((await self._get("/version")).get("version", ""))
+        except Refused as error:
+            raise EngineError(f"{self.base_url} is no vLLM server, /version: {error}") from error
         card = await self._card()
         if self._chat_template is None:
             await self._ask_template()
