@@ -429,6 +429,84 @@ def test_the_tokenizer_is_of_an_engine_that_is_well() -> None:
     run(work())
 
 
+# -- engines that are absent at first ------------------------------------------------
+
+
+class Door:
+    """Opens an engine once it is let."""
+
+    def __init__(self, engine: ReplayEngine) -> None:
+        self.engine = engine
+        self.open = False
+        self.tries = 0
+
+    async def __call__(self) -> ReplayEngine:
+        self.tries += 1
+        if not self.open:
+            raise EngineError("nobody answers")
+        return self.engine
+
+
+def test_an_engine_that_is_absent_at_first_is_taken_in(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        here, late = Door(Sick(TEXT)), Door(Sick(TEXT))
+        here.open = True
+        of = await Fleet.open({"http://here": here, "http://late": late})
+        of._check_seconds = 0.002
+        assert [engine.healthy for engine in of.engines] == [True, False]
+        assert await text(of) == TEXT
+        await until(lambda: late.tries >= 4)
+        assert not late.engine.requests
+        late.open = True
+        await until(lambda: of.engines[1].healthy)
+        await text(of)
+        await text(of)
+        assert late.engine.requests
+        await of.close()
+        assert isinstance(late.engine, Sick)
+        assert late.engine.closed == 1
+
+    caplog.set_level(logging.WARNING)
+    run(work())
+    assert caplog.text.count("engine http://late can't be used yet: nobody answers") == 2
+    assert "http://late answers again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (ReplayEngine(TEXT, model="other", dialects=("gbnf",)), "models differ"),
+        (ReplayEngine(TEXT), "can do less"),
+    ],
+)
+def test_an_absent_engine_that_differs_stays_out(
+    other: ReplayEngine, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        here, late = Door(ReplayEngine(TEXT, dialects=("gbnf",))), Door(other)
+        here.open = True
+        of = await Fleet.open({"http://here": here, "http://late": late})
+        of._check_seconds = 0.002
+        late.open = True
+        await of.health()
+        await until(lambda: late.tries >= 4)
+        assert not of.engines[1].healthy
+        assert of.capabilities.dialects == ("gbnf",)
+        await of.close()
+
+    caplog.set_level(logging.WARNING)
+    run(work())
+    assert caplog.text.count(why) == 1
+
+
+def test_a_fleet_needs_one_engine_that_answers() -> None:
+    async def work() -> None:
+        with pytest.raises(EngineError, match="nobody answers"):
+            await Fleet.open({"http://one": Door(Sick(TEXT)), "http://two": Door(Sick(TEXT))})
+
+    run(work())
+
+
 # -- cancellation -------------------------------------------------------------------
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -16,7 +17,7 @@ from unbraid.engines.base import Chunk, Engine, Generation
 from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
 from unbraid.tokens import Tokenizer
 
-__all__ = ["EngineState", "Fleet"]
+__all__ = ["EngineState", "Fleet", "Opener"]
 
 logger = logging.getLogger("unbraid.engines")
 
@@ -24,6 +25,8 @@ CHECK_SECONDS = 5.0
 FAILURES_UNTIL_DOWN = 2
 LOAD_RATIO = 1.5
 LOAD_SLACK = 4
+Opener = Callable[[], Awaitable[Engine]]
+"""Connects to an engine; raises EngineError."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +67,51 @@ class Fleet:
     def __init__(
         self,
         engines: Mapping[str, Engine],
+        absent: Mapping[str, Opener] | None = None,
         *,
         check_seconds: float = CHECK_SECONDS,
         failures_until_down: int = FAILURES_UNTIL_DOWN,
     ) -> None:
         """``engines`` by the names that are shown of them, such as their URLs without credentials.
 
-        Raises EngineError when they differ in model, vocabulary or template.
+        ``absent`` are engines that could not be reached yet: each check tries to open them, and one
+        that is found to run the same model is taken in. Raises EngineError when the engines
+        differ in model, vocabulary or template.
         """
         if not engines:
             raise InvalidRequest("a fleet needs at least one engine", param="engines")
         check_alike(engines)
+        self._first = next(iter(engines.items()))
         self._members = [_Member(url, engine, failures_until_down) for url, engine in engines.items()]
+        for url, opener in (absent or {}).items():
+            admitted = partial(self._admitted, url, opener)
+            self._members.append(_Member(url, None, failures_until_down, admitted))
         self._check_seconds = check_seconds
         self._turns = count(1)
         self._watches: list[asyncio.Task[None]] = []
-        self.model = self._members[0].engine.model
+        self.model = self._first[1].model
         self.capabilities = common([engine.capabilities for engine in engines.values()])
+
+    @classmethod
+    async def open(cls, openers: Mapping[str, Opener]) -> Fleet:
+        """A fleet of those engines that can be opened now; the others are taken in once they can be.
+
+        Raises what the first one raised when none can be opened, and EngineError as ``Fleet`` does.
+        """
+        results = await asyncio.gather(*(opener() for opener in openers.values()), return_exceptions=True)
+        engines: dict[str, Engine] = {}
+        absent: dict[str, Opener] = {}
+        for (url, opener), result in zip(openers.items(), results, strict=True):
+            if isinstance(result, EngineError):
+                logger.warning("engine %s can't be used yet: %s", url, result)
+                absent[url] = opener
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                engines[url] = result
+        if not engines:
+            raise next(result for result in results if isinstance(result, EngineError))
+        return cls(engines, absent)
 
     @property
     def engines(self) -> tuple[EngineState, ...]:
@@ -104,7 +135,7 @@ class Fleet:
 
     @property
     def _any(self) -> Engine:
-        return next((one for one in self._members if one.healthy), self._members[0]).engine
+        return next((one.engine for one in self._members if one.healthy and one.engine), self._first[1])
 
     async def health(self) -> bool:
         """Whether at least one engine is well."""
@@ -117,7 +148,7 @@ class Fleet:
         for watch in watches:
             watch.cancel()
         await asyncio.gather(*watches, return_exceptions=True)
-        await asyncio.gather(*(member.engine.close() for member in self._members))
+        await asyncio.gather(*(one.engine.close() for one in self._members if one.engine is not None))
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Generate on one engine, on another if that one fails before its first chunk.
@@ -130,7 +161,7 @@ class Fleet:
             member = self._choose(generation.affinity, failed)
             started = False
             with member.generating(next(self._turns)):
-                chunks = member.engine.generate(generation)
+                chunks = member.well.generate(generation)
                 try:
                     async for chunk in chunks:
                         started = True
@@ -160,6 +191,18 @@ class Fleet:
         most = members[0].running * LOAD_RATIO + LOAD_SLACK
         return max((one for one in members if one.running <= most), key=lambda one: one.weight(affinity))
 
+    async def _admitted(self, url: str, opener: Opener) -> Engine:
+        """An engine that was absent, opened. Raises EngineError when it is not like the others."""
+        engine = await opener()
+        try:
+            await asyncio.to_thread(check_alike, {self._first[0]: self._any, url: engine})
+            if common([self.capabilities, engine.capabilities]) != self.capabilities:
+                raise EngineError("it can do less than the engines that are there")
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
     def _watch(self) -> None:
         """Have the health of all checked from now on, if that isn't done already."""
         if self._watches and not all(watch.done() for watch in self._watches):
@@ -173,10 +216,14 @@ class Fleet:
 class _Member:
     """One engine, how much it has to do, and how it is."""
 
-    def __init__(self, url: str, engine: Engine, failures_until_down: int) -> None:
+    def __init__(
+        self, url: str, engine: Engine | None, failures_until_down: int, opener: Opener | None = None
+    ) -> None:
         self.url = url
         self.engine = engine
-        self.healthy = True
+        self.healthy = engine is not None
+        self._opener = opener
+        self._refusal = ""
         self.running = 0
         self.last_turn = 0
         self._in_a_row = 0
@@ -189,6 +236,12 @@ class _Member:
     def state(self) -> EngineState:
         """What is shown of it."""
         return EngineState(self.url, self.healthy, self.running, self._failures, self._checks_failed)
+
+    @property
+    def well(self) -> Engine:
+        """The engine, which is there when it is healthy."""
+        assert self.engine is not None
+        return self.engine
 
     def weight(self, key: str) -> bytes:
         """How much a key prefers this engine; equal in every process."""
@@ -222,8 +275,10 @@ class _Member:
 
     async def _check(self, seconds: float) -> None:
         """Ask the engine how it is; no answer within ``seconds`` is a bad one."""
+        if self.engine is None and not await self._opened():
+            return
         try:
-            well = await asyncio.wait_for(self.engine.health(), seconds)
+            well = await asyncio.wait_for(self.well.health(), seconds)
         except Exception:
             well = False
         if well:
@@ -236,6 +291,19 @@ class _Member:
         if self.healthy and self._in_a_row >= self._until_down:
             self.healthy = False
             logger.warning("engine %s is down: its health check failed", self.url)
+
+    async def _opened(self) -> bool:
+        """Try to open an engine that is absent; each new reason is logged once."""
+        assert self._opener is not None
+        try:
+            self.engine = await self._opener()
+        except Exception as error:
+            self._checks_failed += 1
+            if str(error) != self._refusal:
+                self._refusal = str(error)
+                logger.warning("engine %s can't be used yet: %s", self.url, error)
+            return False
+        return True
 
 
 def _note_retry(member: _Member, generation: Generation, error: EngineError) -> None:

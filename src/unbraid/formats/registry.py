@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -297,6 +298,14 @@ def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = Fal
             param="half",
         )
     taken = (reasoning and name in reasoning_names()) or (tools and name in tool_names())
+    if _plugin is not None and name in _BUILT_IN:
+        override = _plugin.may_replace
+        if taken and not override:
+            raise InvalidRequest(
+                f"the name {name!r} is that of a built-in format: choose another, or allow it with "
+                "--allow-format-override",
+                param="name",
+            )
     if taken and not override:
         raise InvalidRequest(
             f"the name {name!r} is taken: choose another, or pass override=True", param="name"
@@ -312,6 +321,31 @@ def register(name: str, half: Tools | Reasoning | Joint, *, override: bool = Fal
         REASONING_PARSERS[name] = ("", name)
         REASONING_ALIASES.pop(name, None)
         _reasoning[name] = half
+    if _plugin is not None:
+        _plugin.names.append(name)
+
+
+@dataclass
+class _Plugin:
+    """What registers formats now, when a command line named it; ``names`` are those that it took."""
+
+    may_replace: bool
+    names: list[str] = field(default_factory=list)
+
+
+_plugin: _Plugin | None = None
+_BUILT_IN = frozenset([*tool_names(), *reasoning_names()])
+
+
+@contextmanager
+def plugin_names(replace: bool) -> Iterator[list[str]]:
+    """Collect the names that are registered within the block; built-in ones only if ``replace`` says so."""
+    global _plugin
+    before, _plugin = _plugin, _Plugin(replace)
+    try:
+        yield _plugin.names
+    finally:
+        _plugin = before
 
 
 def load_own() -> None:

@@ -1,0 +1,110 @@
+"""The keys that clients must show: several, from the command line and from a file that can be read again."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from unbraid.errors import InvalidRequest
+from unbraid.server.apis import api_of
+from unbraid.server.respond import json_response
+from unbraid.wire.errors import ApiError
+
+__all__ = ["KeyGuard", "Keys"]
+
+logger = logging.getLogger("unbraid.server")
+
+GUARDED = "/v1/"
+BEARER = b"bearer "
+
+
+class Keys:
+    """Keys that are allowed, kept as digests only. ``reload`` reads the file again."""
+
+    def __init__(self, keys: Iterable[str] = (), file: Path | None = None) -> None:
+        """``keys`` stay; ``file`` has one key a line, with blank lines and ``#`` comments between.
+
+        Raises InvalidRequest when the file can't be read, or when there is no key at all.
+        """
+        self._fixed = frozenset(map(_digest, keys))
+        self._file = file
+        self._digests = self._fixed | _read(file)
+        if not self._digests:
+            raise InvalidRequest("no API key is given: the file holds none", param="api_key_file")
+
+    def __repr__(self) -> str:
+        return f"Keys({len(self._digests)} keys)"
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def allows(self, key: bytes) -> bool:
+        """Whether ``key`` is one of them; takes as long for any key of its length."""
+        given = sha256(key).digest()
+        matches = [hmac.compare_digest(given, one) for one in self._digests]
+        return any(matches)
+
+    def reload(self) -> None:
+        """Read the file again; the keys stay as they are when it can't be read or holds none."""
+        if self._file is None:
+            return
+        try:
+            digests = self._fixed | _read(self._file)
+        except InvalidRequest as error:
+            logger.error("the API keys stay as they are: %s", error)
+            return
+        if not digests:
+            logger.error("the API keys stay as they are: %s holds none", self._file)
+            return
+        self._digests = digests
+        logger.info("%d API keys are allowed now", len(digests))
+
+
+class KeyGuard:
+    """Lets nothing below ``/v1/`` through without a key, as a bearer token or in ``x-api-key``."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on or refuse one request."""
+        if scope["type"] == "http" and scope["path"].startswith(GUARDED):
+            key = _shown(scope["headers"])
+            if key is None or not self._keys.allows(key):
+                status, body = api_of(scope["path"]).failure(
+                    ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
+                )
+                await json_response(body, status)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _shown(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The key in a request's headers."""
+    found = dict(headers)
+    given = found.get(b"authorization", b"")
+    if given[: len(BEARER)].lower() == BEARER:
+        return given[len(BEARER) :].strip()
+    return found.get(b"x-api-key")
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode()).digest()
+
+
+def _read(file: Path | None) -> frozenset[bytes]:
+    """The digests of a file's keys."""
+    if file is None:
+        return frozenset()
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"--api-key-file {file} can't be read: {error}", param="api_key_file") from None
+    keys = (line.strip() for line in lines)
+    return frozenset(_digest(key) for key in keys if key and not key.startswith("#"))
