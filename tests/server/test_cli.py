@@ -158,12 +158,27 @@ def test_numbers_of_the_engine_below_one(flag: str) -> None:
         serve.prepared(arguments("serve", f"--{flag}", "0"))
 
 
-def test_flags_of_the_engine() -> None:
-    args = arguments("serve", "--model", "a.gguf", "--engine-url", "http://127.0.0.1:1")
-    with pytest.raises(EngineError, match="can't be combined"):
-        serve.prepared(args)
-    with pytest.raises(EngineError, match="can't be reached"):
-        serve.prepared(arguments("serve", "--engine-url", "http://127.0.0.1:1"))
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--engine", NOBODY], "can't be reached"),
+        (["--engine-url", NOBODY], "can't be reached"),
+        (["--engine", NOBODY, "--engine", "http://127.0.0.1:2"], "can't be reached"),
+        (["--engine", NOBODY, "--engine", f"{NOBODY}/v1/"], f"{NOBODY} is given twice"),
+        (["--engine", NOBODY, "--slots", "2"], "--slots is for a model in this process"),
+        (["--engine", "127.0.0.1:8000"], "must be an address like"),
+        (["--engine", "http://me:secret@127.0.0.1:1"], "takes no user and password"),
+        (["--engine", NOBODY, "--engine-api-key-file", "/nowhere"], "--engine-api-key-file /nowhere can't"),
+        (["--tokenizer", "somewhere"], "--tokenizer is for --engine"),
+    ],
+)
+def test_flags_of_the_engine(given: list[str], told: str) -> None:
+    with pytest.raises((EngineError, InvalidRequest), match=told) as refused:
+        serve.prepared(arguments("serve", *given))
+    assert "secret" not in str(refused.value)
 
 
 def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:

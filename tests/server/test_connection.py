@@ -26,24 +26,24 @@ def get(path: str, headers: dict[str, str] | None = None, **options: Any) -> htt
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("given", [None, "Bearer wrong", "secret", "bearer secret", "Bearer secret2"])
+@pytest.mark.parametrize("given", [None, "Bearer wrong", "secret", "Basic secret", "Bearer secret2"])
 def test_a_wrong_key(given: str | None) -> None:
     headers = {} if given is None else {"authorization": given}
-    answer = get("/v1/models", headers, api_key="secret")
+    answer = get("/v1/models", headers, api_keys=("secret",))
     assert answer.status_code == 401
     assert answer.json()["error"]["code"] == "invalid_api_key"
     assert "secret" not in answer.text
 
 
 def test_the_right_key() -> None:
-    answer = get("/v1/models", {"authorization": "Bearer secret"}, api_key="secret")
+    answer = get("/v1/models", {"authorization": "Bearer secret"}, api_keys=("secret",))
     assert answer.json()["data"][0]["id"] == "replay"
-    assert get("/health", api_key="secret").json() == {"status": "ok"}
+    assert get("/health", api_keys=("secret",)).json() == {"status": "ok"}
 
 
 def test_the_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    get("/v1/models", {"authorization": "Bearer secret-key"}, api_key="secret-key")
+    get("/v1/models", {"authorization": "Bearer secret-key"}, api_keys=("secret-key",))
     assert "secret-key" not in caplog.text
 
 

@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for out in (sys.stdout, sys.stderr):
         if isinstance(out, TextIOWrapper):
             out.reconfigure(encoding="utf-8", errors="backslashreplace")
+    argv = sys.argv[1:] if argv is None else list(argv)
     args = build_parser().parse_args(argv)
+    args.argv = argv[1:]
     try:
         load_own()
         return int(import_module(f"unbraid.cli.{args.command}").run(args))

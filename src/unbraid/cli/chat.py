@@ -7,10 +7,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
+from unbraid.cli.engine_flags import add_engine_flags
 from unbraid.cli.files import json_of
-from unbraid.cli.serve import add_engine_flags, prepared, require_extra
+from unbraid.cli.serve import prepared, require_extra
 from unbraid.errors import InvalidRequest, UnbraidError
 
 if TYPE_CHECKING:
@@ -158,7 +160,7 @@ def _client(args: argparse.Namespace) -> Iterator[ChatClient]:
     from unbraid.server.client import ChatClient
 
     if args.url is not None:
-        client = ChatClient(args.url, args.api_key)
+        client = ChatClient(args.url, next(iter(args.api_key), None))
         try:
             yield client
         finally:
@@ -168,8 +170,8 @@ def _client(args: argparse.Namespace) -> Iterator[ChatClient]:
     from unbraid.server.background import serving
 
     setup, engine = prepared(args)
-    with serving(create_app(setup, engine)) as url:
-        client = ChatClient(url, setup.api_key)
+    with serving(create_app(replace(setup, keys=None), engine)) as url:
+        client = ChatClient(url)
         try:
             yield client
         finally:

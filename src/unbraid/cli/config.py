@@ -134,8 +134,9 @@ def _dashed(name: str) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        found: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"{FLAG} {file} can't be read: {error}", param="config") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidRequest(f"{FLAG} {file} is no TOML: {error}", param="config") from error
+    return found

@@ -8,14 +8,14 @@ import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from unbraid.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from unbraid.engines.base import Engine
 
-__all__ = ["ENGINE_KEY_VARIABLE", "add_engine_flags", "chosen_engine", "shown_url"]
+__all__ = ["ENGINE_KEY_VARIABLE", "add_engine_flags", "address", "chosen_engine"]
 
 ENGINE_KEY_VARIABLE = "UNBRAID_ENGINE_API_KEY"
 KINDS = ("auto", "llamacpp", "vllm", "sglang", "openai")
@@ -92,10 +92,10 @@ async def _connected(args: argparse.Namespace) -> Engine:
     openers: dict[str, Opener] = {}
     key = _key(args)
     for url in args.engine:
-        shown = shown_url(url)
-        if shown in openers:
-            raise InvalidRequest(f"--engine {shown} is given twice", param="engine")
-        openers[shown] = partial(_open, url, args, key)
+        place = address(url)
+        if place in openers:
+            raise InvalidRequest(f"--engine {place} is given twice", param="engine")
+        openers[place] = partial(_open, place, args, key)
     if len(openers) == 1:
         return await next(iter(openers.values()))()
     return await Fleet.open(openers)
@@ -107,14 +107,20 @@ async def _open(url: str, args: argparse.Namespace, key: str | None) -> Engine:
     return await open_engine(url, args.engine_kind, model=args.model, api_key=key)
 
 
-def shown_url(url: str) -> str:
-    """An address as it may be shown: without user and password. Raises InvalidRequest for what is none."""
+def address(url: str) -> str:
+    """An engine's address in one form. Raises InvalidRequest for what is none, or holds a password."""
     parts = urlsplit(url)
+    if parts.scheme == "replay":
+        return url
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidRequest(
             f"--engine must be an address like http://127.0.0.1:8080, not {url!r}", param="engine"
         )
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+    if parts.username is not None:
+        raise InvalidRequest(
+            "--engine takes no user and password, which logs would show: --engine-api-key", param="engine"
+        )
+    return url.rstrip("/").removesuffix("/v1")
 
 
 def _key(args: argparse.Namespace) -> str | None:

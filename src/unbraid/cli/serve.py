@@ -7,22 +7,35 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unbraid.errors import EngineError
+from unbraid.cli.engine_flags import add_engine_flags, chosen_engine
+from unbraid.cli.old_flags import add_old_flags
+from unbraid.errors import EngineError, InvalidRequest
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from unbraid.engines.base import Engine
     from unbraid.server.options import Options
     from unbraid.server.setup import Setup
+    from unbraid.server.workers import Listening
 
-__all__ = ["add_engine_flags", "add_parser", "prepared", "require_extra", "run"]
+__all__ = ["add_parser", "prepared", "require_extra", "run"]
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
 EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2")
+ABOUT: dict[str, Any] = {
+    "usage": "unbraid serve [--engine URL ...] [--format FAMILY] [FLAG ...]",
+    "description": "Serve chat completions, responses and messages in front of an engine: unbraid renders "
+    "the prompts, holds the output to what a request demands, and separates reasoning, content and calls.",
+    "epilog": "For example: unbraid serve --engine http://127.0.0.1:8000 --format qwen3 --port 9000",
+}
 
 
 def port(text: str) -> int:
@@ -33,31 +46,61 @@ def port(text: str) -> int:
     return number
 
 
+def count(text: str) -> int:
+    """A number from 1."""
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 1, not {text!r}")
+    return number
+
+
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command and its flags."""
-    from unbraid.server.options import add_flags
-
     parser = commands.add_parser(
         "serve",
-        help="serve OpenAI's chat completions with a local model or a llama.cpp server",
-        description="Serve OpenAI's chat completions. Without --model and --engine-url a small model is "
-        "fetched on first use and runs in this process.",
+        help="serve chat completions, responses and messages in front of an engine or with a local model",
+        **ABOUT,
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=port, default=8000, help="port to listen on (default: 8000)")
+    add_arguments(parser)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add all the flags."""
+    from unbraid.server.options import add_flags
+
     add_engine_flags(parser)
     add_flags(parser)
+    _add_operation(parser)
+    add_old_flags(parser)
 
 
-def add_engine_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags that choose what generates."""
-    engine = parser.add_argument_group("engine")
-    engine.add_argument("--model", metavar="PATH", help="a GGUF file to run in this process")
-    engine.add_argument("--engine-url", metavar="URL", help="a running llama.cpp server to use instead")
-    engine.add_argument("--engine-api-key", metavar="KEY", help="the key of that server")
-    engine.add_argument("--context", type=int, metavar="N", help="tokens of context for each request")
-    engine.add_argument("--slots", type=int, default=4, metavar="N", help="requests at once (default: 4)")
-    engine.add_argument("--threads", type=int, default=1, metavar="N", help="threads to compute (default: 1)")
+def _add_operation(parser: argparse.ArgumentParser) -> None:
+    operation = parser.add_argument_group("operation", "How the server runs.")
+    operation.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a TOML file with the names of these flags; the command line wins over it",
+    )
+    operation.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    operation.add_argument("--port", type=port, default=8000, help="port to listen on (default: 8000)")
+    operation.add_argument("--uds", metavar="PATH", help="listen on a Unix socket instead")
+    operation.add_argument("--ssl-keyfile", metavar="FILE", help="serve HTTPS with this key")
+    operation.add_argument("--ssl-certfile", metavar="FILE", help="and this certificate")
+    operation.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="the path under which a reverse proxy shows the server",
+    )
+    operation.add_argument(
+        "--workers",
+        type=count,
+        default=1,
+        metavar="N",
+        help="processes that share the port; each connects to the engines by itself (default: 1)",
+    )
 
 
 def require_extra() -> None:
@@ -67,59 +110,115 @@ def require_extra() -> None:
         raise EngineError(f"{', '.join(missing)} is not installed: pip install 'unbraid[serve]'")
 
 
-def _engine(args: argparse.Namespace) -> Engine:
-    """The engine that the flags choose. Raises EngineError."""
-    if args.engine_url is not None:
-        from unbraid.engines.llamacpp import LlamaCppEngine
-
-        if args.model is not None:
-            raise EngineError(
-                "--model and --engine-url can't be combined: the other server has its own model"
-            )
-        return LlamaCppEngine(args.engine_url, args.engine_api_key)
-    from unbraid.engines.embedded import EmbeddedEngine
-
-    path = None if args.model is None else Path(args.model)
-    return EmbeddedEngine(path, n_ctx=args.context, slots=args.slots, threads=args.threads)
-
-
 def _with_defaults(options: Options, args: argparse.Namespace) -> Options:
     """The options with what depends on the engine: an embedded model thinks only so much."""
     from unbraid.server.options import EMBEDDED_BUDGET
 
-    if options.thinking_token_budget is None and args.engine_url is None:
+    if options.thinking_token_budget is None and not args.engine:
         options = replace(options, thinking_token_budget=EMBEDDED_BUDGET)
-    if options.api_key is None and os.environ.get(KEY_VARIABLE):
-        options = replace(options, api_key=os.environ[KEY_VARIABLE])
+    if not options.api_keys and options.api_key_file is None and os.environ.get(KEY_VARIABLE):
+        options = replace(options, api_keys=(os.environ[KEY_VARIABLE],))
     return options
 
 
 def prepared(args: argparse.Namespace) -> tuple[Setup, Engine]:
-    """The engine that the flags choose, and the settled options for it."""
+    """The engine that the flags choose, and the settled options for it, plugins loaded."""
+    from unbraid.plugins import load_plugins
     from unbraid.server.options import options_from
     from unbraid.server.startup import prepare
 
-    is_default = args.model is None and args.engine_url is None
+    plugins = [("--tool-parser-plugin", one) for one in args.tool_parser_plugin]
+    plugins += [("--reasoning-parser-plugin", one) for one in args.reasoning_parser_plugin]
+    load_plugins(plugins, override=args.allow_format_override)
+    is_default = args.model is None and not args.engine
     options = _with_defaults(options_from(args, default_model=is_default), args)
-    engine = _engine(args)
-    connect = getattr(engine, "connect", None)
-    if args.engine_url is not None and connect is not None:
-        asyncio.run(connect())
+    engine = chosen_engine(args)
     return prepare(engine, options), engine
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     require_extra()
-    import uvicorn
+    args = _configured(args)
+    _log()
+    from unbraid.server.workers import serve_here, serve_workers
 
-    from unbraid.server.app import create_app
+    listening = _listening(args)
+    if args.workers == 1:
+        return serve_here(partial(_made, args, listening), listening)
+    if not args.engine:
+        raise InvalidRequest(
+            "--workers needs --engine: a model in this process can't be shared; --slots is how many requests "
+            "it answers at once",
+            param="workers",
+        )
+    _check(args, listening)
+    return serve_workers(partial(_made, args, None), args.workers, listening)
 
+
+def _configured(args: argparse.Namespace) -> argparse.Namespace:
+    """The arguments together with those of the file that they name."""
+    if args.config is None:
+        return args
+    from unbraid.cli.config import with_config
+
+    parser = argparse.ArgumentParser(prog="unbraid serve", **ABOUT)
+    add_arguments(parser)
+    return with_config(parser, add_arguments, Path(args.config), args.argv)
+
+
+def _listening(args: argparse.Namespace) -> Listening:
+    from unbraid.server.workers import Listening
+
+    if (args.ssl_keyfile is None) != (args.ssl_certfile is None):
+        raise InvalidRequest("--ssl-keyfile and --ssl-certfile go together", param="ssl_keyfile")
+    for flag, name in (("--ssl-keyfile", args.ssl_keyfile), ("--ssl-certfile", args.ssl_certfile)):
+        if name is not None and not Path(name).is_file():
+            raise InvalidRequest(f"{flag} {name} is no file", param="ssl_keyfile")
+    return Listening(
+        host=args.host,
+        port=args.port,
+        uds=args.uds,
+        ssl_keyfile=args.ssl_keyfile,
+        ssl_certfile=args.ssl_certfile,
+        root_path=args.root_path,
+        drain_seconds=args.drain_seconds,
+    )
+
+
+def _log() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+def _made(args: argparse.Namespace, reported: Listening | None) -> tuple[ASGIApp, Callable[[], None]]:
+    """The app of one process, and what a reload does; the report is for the address ``reported``."""
+    from unbraid.server.app import create_app
+
+    _log()
     setup, engine = prepared(args)
+    if reported is not None:
+        _report(setup, reported)
+    return create_app(setup, engine), partial(_reload, setup)
+
+
+def _check(args: argparse.Namespace, listening: Listening) -> None:
+    """Find out before there are workers whether they can start, and report."""
+    from unbraid.engines.sandbox import OWN
+
+    setup, engine = prepared(args)
+    asyncio.run(engine.close())
+    OWN.close()
+    _report(setup, listening)
+
+
+def _report(setup: Setup, listening: Listening) -> None:
     for line in setup.report:
         print(line, file=sys.stderr)
-    print(f"docs: http://{args.host}:{args.port}/docs", file=sys.stderr, flush=True)
-    uvicorn.run(create_app(setup, engine), host=args.host, port=args.port, log_level="info")
-    return 0
+    print(f"docs: {listening.url}/docs", file=sys.stderr, flush=True)
+
+
+def _reload(setup: Setup) -> None:
+    """Read the files again that may change while the server runs."""
+    if setup.keys is not None:
+        setup.keys.reload()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -13,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
@@ -22,6 +21,7 @@ from unbraid.server.apis.responses import nothing_kept
 from unbraid.server.docs import openapi, page
 from unbraid.server.draining import draining
 from unbraid.server.foreign import ForeignCalls
+from unbraid.server.key_guard import KeyGuard
 from unbraid.server.lag import Lag, watch_lag
 from unbraid.server.observe import Failures, Observers
 from unbraid.server.respond import Responder, json_response
@@ -85,7 +85,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_error, Exception: _failure}
     )
-    return app if setup.api_key is None else _Guard(app, setup.api_key)
+    return app if setup.keys is None else KeyGuard(app, setup.keys)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -102,20 +102,3 @@ def _refusal(path: str, error: Exception) -> Response:
     """An error in the shape of the API that a path belongs to."""
     status, body = api_of(path).failure(error)
     return json_response(body, status)
-
-
-class _Guard:
-    """Lets nothing below ``/v1/`` through without the key."""
-
-    def __init__(self, app: ASGIApp, key: str) -> None:
-        self._app = app
-        self._expected = b"Bearer " + key.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v1/"):
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._expected):
-                refusal = ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
-                await _refusal(scope["path"], refusal)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)

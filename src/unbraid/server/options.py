@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from unbraid.cli.pairs import add_pair_flags
 from unbraid.errors import InvalidRequest
@@ -27,7 +27,8 @@ class Options:
 
     ``chat_template`` is Jinja source, or ``unbraid`` for the built-in template with tools.
     ``default_model`` says that the model is the one that comes without being named, so
-    that its format is known.
+    that its format is known. ``enable_in_reasoning`` is noted only: grammars hold the thinking, so
+    either value gives the same answers.
     """
 
     format: str | None = None
@@ -36,14 +37,17 @@ class Options:
     enable_auto_tool_choice: bool = False
     chat_template: str | None = None
     default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    reasoning_effort_map: Mapping[str, str] = field(default_factory=dict)
     tool_strict_level: str | None = None
     enforce: str = "grammar"
+    enable_in_reasoning: bool = True
     reasoning_config: Mapping[str, Any] | None = None
     thinking_token_budget: int | None = None
     max_string_length: int = MAX_STRING
     markers: str = "tokens"
     served_model_name: tuple[str, ...] = ()
-    api_key: str | None = None
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    api_key_file: Path | None = None
     exclude_tools_when_tool_choice_none: bool = False
     trust_request_chat_template: bool = False
     reasoning_content_alias: bool = False
@@ -54,16 +58,21 @@ class Options:
     drain_seconds: float = DRAIN_SECONDS
 
 
-class _Removed(argparse.Action):
-    """A flag of older servers that only says what to use now."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error(f"{self.option_strings[0]} was removed: name the format with --reasoning-parser NAME")
+BOOLEANS = {"true": True, "false": False}
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of ``unbraid serve`` that shape requests and answers."""
-    formats = parser.add_argument_group("formats")
+    _add_formats(parser)
+    _add_prompts(parser)
+    _add_enforcement(parser)
+    _add_limits(parser)
+    _add_api(parser)
+
+
+def _add_formats(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_argument_group("formats", "How the model writes. `unbraid formats` lists the names.")
     add_pair_flags(formats)
     formats.add_argument(
         "--enable-auto-tool-choice",
@@ -76,8 +85,23 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default="tokens",
         help="text: read markers as text although the tokenizer has no tokens for them",
     )
-    formats.add_argument("--enable-reasoning", action=_Removed, nargs=0, help=argparse.SUPPRESS)
-    prompts = parser.add_argument_group("prompts")
+    for half in ("tool", "reasoning"):
+        formats.add_argument(
+            f"--{half}-parser-plugin",
+            action="append",
+            default=[],
+            metavar="PLACE",
+            help=f"a Python file or module that registers {half} formats of your own; may be repeated",
+        )
+    formats.add_argument(
+        "--allow-format-override",
+        action="store_true",
+        help="let a plugin take the name of a built-in format",
+    )
+
+
+def _add_prompts(parser: argparse.ArgumentParser) -> None:
+    prompts = parser.add_argument_group("prompts", "How messages become the model's prompt.")
     prompts.add_argument(
         "--chat-template",
         metavar="FILE",
@@ -87,6 +111,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--default-chat-template-kwargs", metavar="JSON", help="template variables; a request's own win"
     )
     prompts.add_argument(
+        "--reasoning-effort-map",
+        metavar="JSON",
+        help='what the template is given for a reasoning_effort, such as {"minimal": "low", "max": "high"}',
+    )
+    prompts.add_argument(
         "--trust-request-chat-template", action="store_true", help="take templates from requests"
     )
     prompts.add_argument(
@@ -94,19 +123,47 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="don't show tools to the model when it may not call them",
     )
-    limits = parser.add_argument_group("limits")
-    limits.add_argument(
+
+
+def _add_enforcement(parser: argparse.ArgumentParser) -> None:
+    held = parser.add_argument_group("enforcement", "How demands on the output are held.")
+    held.add_argument(
+        "--enforce",
+        choices=("grammar", "check", "off"),
+        default="grammar",
+        help="grammar: the engine holds the output, and what it can't hold is refused; check: where it "
+        "can't, the finished output is checked; off: nothing is held (default: grammar)",
+    )
+    held.add_argument(
         "--tool-strict-level",
         choices=("auto", "function", "parameter"),
-        help="hold calls to the tools by a grammar: auto those that say strict, function all names, "
+        help="hold calls to the tools: auto those that say strict, function all names, "
         "parameter all arguments",
     )
-    limits.add_argument(
-        "--reasoning-config",
+    held.add_argument(
+        "--structured-outputs-config",
         metavar="JSON",
-        help='texts around thinking, {"reasoning_start_str": …, "reasoning_end_str": …}; '
-        "the end is written when a thinking budget is spent",
+        help='{"enable_in_reasoning": BOOL}: see the next flag; the engine chooses its own back end',
     )
+    held.add_argument(
+        "--structured-outputs-config.enable_in_reasoning",
+        dest="enable_in_reasoning",
+        choices=BOOLEANS,
+        metavar="BOOL",
+        help="true: the grammar holds from the first token, free thinking included; false gives the same "
+        "answers, for the thinking is part of unbraid's grammar and free in both (default: true)",
+    )
+    held.add_argument(
+        "--max-string-length",
+        type=int,
+        default=MAX_STRING,
+        metavar="N",
+        help=f"the longest string in arguments that a grammar enforces (default: {MAX_STRING})",
+    )
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    limits = parser.add_argument_group("limits", "How much requests may use, and for how long.")
     limits.add_argument(
         "--thinking-token-budget",
         type=int,
@@ -115,21 +172,19 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "embedded model)",
     )
     limits.add_argument(
-        "--max-string-length",
-        type=int,
-        default=MAX_STRING,
-        metavar="N",
-        help=f"the longest string in arguments that a grammar enforces (default: {MAX_STRING})",
+        "--reasoning-config",
+        metavar="JSON",
+        help='texts around thinking, {"reasoning_start_str": …, "reasoning_end_str": …}; '
+        "the end is written when a thinking budget is spent",
     )
-    load = parser.add_argument_group("load")
-    load.add_argument(
+    limits.add_argument(
         "--max-running",
         type=int,
         default=MAX_RUNNING,
         metavar="N",
         help=f"requests at once in each worker; more are refused with 429 (default: {MAX_RUNNING})",
     )
-    load.add_argument(
+    limits.add_argument(
         "--engine-timeout",
         type=float,
         default=ENGINE_TIMEOUT,
@@ -137,7 +192,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="the longest silence of the engine before a request fails with 504 "
         f"(default: {ENGINE_TIMEOUT:g})",
     )
-    load.add_argument(
+    limits.add_argument(
         "--drain-seconds",
         type=float,
         default=DRAIN_SECONDS,
@@ -145,9 +200,23 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="how long requests that run may go on when the server is told to end "
         f"(default: {DRAIN_SECONDS:g})",
     )
-    api = parser.add_argument_group("API")
+
+
+def _add_api(parser: argparse.ArgumentParser) -> None:
+    api = parser.add_argument_group("API", "What clients see.")
     api.add_argument("--served-model-name", nargs="+", default=[], metavar="NAME", help="names of the model")
-    api.add_argument("--api-key", metavar="KEY", help="demand this key from clients")
+    api.add_argument(
+        "--api-key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="demand this key from clients; may be repeated",
+    )
+    api.add_argument(
+        "--api-key-file",
+        metavar="FILE",
+        help="demand one of these keys: one a line, # begins a comment; read again on SIGHUP",
+    )
     api.add_argument(
         "--reasoning-content-alias",
         action="store_true",
@@ -184,13 +253,17 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
             "--default-chat-template-kwargs", args.default_chat_template_kwargs
         )
         or {},
+        reasoning_effort_map=_effort_map(args.reasoning_effort_map),
         tool_strict_level=args.tool_strict_level,
+        enforce=args.enforce,
+        enable_in_reasoning=_enable_in_reasoning(args),
         reasoning_config=_object("--reasoning-config", args.reasoning_config),
         thinking_token_budget=budget,
         max_string_length=args.max_string_length,
         markers=args.markers,
         served_model_name=tuple(args.served_model_name),
-        api_key=args.api_key,
+        api_keys=tuple(args.api_key),
+        api_key_file=None if args.api_key_file is None else Path(args.api_key_file),
         exclude_tools_when_tool_choice_none=args.exclude_tools_when_tool_choice_none,
         trust_request_chat_template=args.trust_request_chat_template,
         reasoning_content_alias=args.reasoning_content_alias,
@@ -200,6 +273,34 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         engine_timeout=args.engine_timeout,
         drain_seconds=args.drain_seconds,
     )
+
+
+def _effort_map(text: str | None) -> dict[str, str]:
+    """The map of efforts, checked."""
+    found = _object("--reasoning-effort-map", text) or {}
+    for effort, meant in found.items():
+        if effort not in EFFORTS:
+            raise InvalidRequest(
+                f"--reasoning-effort-map: there is no effort {effort!r}, only {', '.join(EFFORTS)}"
+            )
+        if not isinstance(meant, str):
+            raise InvalidRequest(f"--reasoning-effort-map: {effort} must be a text")
+    return found
+
+
+def _enable_in_reasoning(args: argparse.Namespace) -> bool:
+    """What the two flags of structured outputs say."""
+    flag = "--structured-outputs-config"
+    config = _object(flag, args.structured_outputs_config) or {}
+    unknown = set(config) - {"enable_in_reasoning", "backend"}
+    if unknown:
+        raise InvalidRequest(f"{flag} has no field {min(unknown)} here, only enable_in_reasoning")
+    if config.get("backend", "auto") != "auto":
+        raise InvalidRequest(f"{flag}: backend is the engine's own choice, leave it out")
+    value = config.get("enable_in_reasoning", True)
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{flag}: enable_in_reasoning must be true or false")
+    return value if args.enable_in_reasoning is None else BOOLEANS[args.enable_in_reasoning]
 
 
 def _object(flag: str, text: str | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from unbraid.engines.template import ChatTemplate
+from unbraid.server.keys import Keys
 from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING
 from unbraid.syntax import Switch
 
@@ -26,8 +27,9 @@ class Setup:
     ``end_text`` ends thinking whose budget is spent, None when the format has no such
     text; ``budget`` is for requests that name none. ``alias`` adds the old field name
     ``reasoning_content`` to answers, ``wire_safe`` writes for clients that take less than they
-    should. ``switch`` says which template variables turn thinking on and off,
-    ``foreign_ends`` tokens that end a turn and are unknown to the formats.
+    should. ``switch`` says which template variables turn thinking on and off, ``effort_map`` what the
+    template is given for a ``reasoning_effort``. ``keys`` are demanded of clients.
+    ``foreign_ends`` are tokens that end a turn and are unknown to the formats.
     ``max_running`` requests run at once; an engine that is silent for ``engine_timeout`` seconds
     fails its request; ``drain_seconds`` are for what runs when the server is told to end.
     ``report`` says all this to whoever starts the server.
@@ -39,13 +41,14 @@ class Setup:
     tool_parser: str | None = None
     format: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    effort_map: Mapping[str, str] = field(default_factory=dict)
     strict_level: StrictLevel | None = None
     enforce: Enforce = "grammar"
     end_text: str | None = None
     budget: int | None = None
     max_string: int = 4096
     markers: Literal["tokens", "text"] = "tokens"
-    api_key: str | None = None
+    keys: Keys | None = None
     hide_unused_tools: bool = False
     trust_template: bool = False
     alias: bool = False

@@ -12,6 +12,7 @@ from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import preset
 from unbraid.pair import halves
+from unbraid.server.keys import Keys
 from unbraid.server.options import Options
 from unbraid.server.setup import Enforce, Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
@@ -68,13 +69,14 @@ def prepare(engine: Engine, options: Options) -> Setup:
         tool_parser=pair.tools,
         format=pair.family,
         template_kwargs=dict(options.default_chat_template_kwargs),
+        effort_map=dict(options.reasoning_effort_map),
         strict_level=cast("StrictLevel | None", options.tool_strict_level),
         enforce=cast("Enforce", options.enforce),
         end_text=_end_text(options, reasoning),
         budget=None if budget is None or budget < 0 else budget,
         max_string=options.max_string_length,
         markers=cast(Literal["tokens", "text"], markers_as),
-        api_key=options.api_key,
+        keys=_keys(options),
         hide_unused_tools=options.exclude_tools_when_tool_choice_none,
         trust_template=options.trust_request_chat_template,
         alias=options.reasoning_content_alias,
@@ -86,6 +88,12 @@ def prepare(engine: Engine, options: Options) -> Setup:
         drain_seconds=options.drain_seconds,
     )
     return _with_report(setup, engine, pair, where, switch, odd)
+
+
+def _keys(options: Options) -> Keys | None:
+    if not options.api_keys and options.api_key_file is None:
+        return None
+    return Keys(options.api_keys, options.api_key_file)
 
 
 # -- the pair -------------------------------------------------------------------
