@@ -215,7 +215,8 @@ def _check(args: argparse.Namespace, listening: Listening) -> None:
 def _report(setup: Setup, listening: Listening) -> None:
     for line in setup.report:
         print(line, file=sys.stderr)
-    print(f"docs: {listening.url}/docs", file=sys.stderr, flush=True)
+    if listening.port or listening.uds is not None:
+        print(f"docs: {listening.url}/docs", file=sys.stderr, flush=True)
 
 
 def _reload(setup: Setup) -> None:
