@@ -40,18 +40,24 @@ class Offsets:
     A special token begins behind what came of a character in front of it.
     """
 
-    __slots__ = ("_decoder", "length")
+    __slots__ = ("_decoder", "_open", "length")
 
     def __init__(self, errors: str = "replace") -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        self._open = False
         self.length = 0
 
     def of(self, data: bytes, special: bool = False) -> int:
         """Take the bytes of the next token: where it begins."""
-        if special:
+        if self._open and special:
             self.length += len(self._decoder.decode(b"", True))
+            self._open = False
         begin = self.length
-        self.length += len(self._decoder.decode(data))
+        if not self._open and data.isascii():
+            self.length = begin + len(data)
+            return begin
+        self.length = begin + len(self._decoder.decode(data))
+        self._open = bool(self._decoder.getstate()[0])
         return begin
 
 

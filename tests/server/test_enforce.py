@@ -122,11 +122,11 @@ def test_a_pattern_that_nobody_can_check_is_refused_before_anything_runs() -> No
         full, _, asked = post("{}", body, enforce="check")
         assert full.status_code == 400, full.text
         assert full.json()["error"]["param"].endswith("properties.a")
-        assert asked == []
+        assert not asked
 
 
 def test_references_are_never_fetched() -> None:
     far = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x.json"}}}
     full, _, asked = post('{"a": 1}', schema(far), enforce="check")
     assert full.status_code in (400, 502)
-    assert "127.0.0.1" in full.text or asked == []
+    assert "127.0.0.1" in full.text or not asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Engine
@@ -19,7 +19,7 @@ from unbraid.server.held import breach
 from unbraid.server.merge import merged
 from unbraid.server.plan import Job, seeded
 from unbraid.server.record import Record
-from unbraid.server.silence import timely
+from unbraid.server.silence import Patience
 
 __all__ = ["run", "stream", "whole"]
 
@@ -57,30 +57,72 @@ async def stream(job: Job, engine: Engine, writer: Writer, record: Record) -> As
     What fails before the first piece is raised, so that it can still be an HTTP error.
     Later the choice that failed stops, the others go on, and the writer ends the stream with the error.
     """
-    results: list[Result] = []
-    failure: Exception | None = None
-    sent = False
+    answer = _Answer(writer, record)
     sources = [run(job, engine, index, record) for index in range(job.ask.n)]
+    pieces = _alone(sources[0], answer) if len(sources) == 1 else _together(sources, answer)
+    async with aclosing(pieces) as pieces:
+        async for piece in pieces:
+            yield piece
+
+
+class _Answer:
+    """The bytes of an answer, step by step, and what became of its choices."""
+
+    def __init__(self, writer: Writer, record: Record) -> None:
+        self._writer = writer
+        self._record = record
+        self._results: list[Result] = []
+        self._failure: Exception | None = None
+        self._sent = False
+
+    def step(self, index: int, step: Step) -> bytes:
+        """The bytes of a step, perhaps none."""
+        if step.result is not None:
+            self._results.append(step.result)
+        data = self._writer.step(index, step)
+        self._sent = self._sent or bool(data)
+        return data
+
+    def failed(self, error: Exception) -> None:
+        """A choice failed: raises the error when nothing was sent yet."""
+        if self._failure is None:
+            self._failure = error
+            self._record.failed(error)
+        if not self._sent:
+            raise error
+
+    def end(self) -> bytes:
+        """The bytes behind the last step."""
+        if self._failure is not None:
+            return self._writer.fail(self._failure)
+        self._record.done()
+        return self._writer.finish(self._results)
+
+
+async def _alone(source: AsyncGenerator[Step, None], answer: _Answer) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(source) as steps:
+            async for step in steps:
+                data = answer.step(0, step)
+                if data:
+                    yield data
+    except Exception as error:
+        answer.failed(error)
+    yield answer.end()
+
+
+async def _together(
+    sources: Sequence[AsyncGenerator[Step, None]], answer: _Answer
+) -> AsyncGenerator[bytes, None]:
     async with aclosing(merged(sources)) as steps:
         async for index, step in steps:
             if isinstance(step, Exception):
-                if failure is None:
-                    failure = step
-                    record.failed(step)
-                if not sent:
-                    raise step
+                answer.failed(step)
                 continue
-            if step.result is not None:
-                results.append(step.result)
-            data = writer.step(index, step)
+            data = answer.step(index, step)
             if data:
-                sent = True
                 yield data
-    if failure is not None:
-        yield writer.fail(failure)
-        return
-    yield writer.finish(results)
-    record.done()
+    yield answer.end()
 
 
 async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGenerator[Step, None]:
@@ -88,23 +130,26 @@ async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGene
     choice = Choice(job, engine.tokenizer)
     ending = EndFilter(job.foreign_ends)
     seen: list[str] = []
+    generation = _generate(job, engine, choice, index)
     try:
-        async with timely(_generate(job, engine, choice, index), job.patience) as chunks:
-            async for received in chunks:
-                for chunk in ending.feed(received):
-                    ids = chunk.token_ids or await _ids(engine, chunk.text)
-                    seen.append(chunk.text)
-                    step = choice.feed(chunk, ids)
-                    problem = await _breach(job, step)
-                    if problem is not None:
-                        step = Step(step.events, replace(chunk, finish_reason=None))
+        async with _closing(generation) as chunks:
+            with Patience(job.patience) as patience:
+                async for received in chunks:
+                    patience.heard()
+                    for chunk in ending.feed(received):
+                        ids = chunk.token_ids or await _ids(engine, chunk.text)
+                        seen.append(chunk.text)
+                        step = choice.feed(chunk, ids)
+                        problem = None if step.result is None else await _breach(job, step)
+                        if problem is not None:
+                            step = Step(step.events, replace(chunk, finish_reason=None))
                         record.step(index, step)
                         yield step
-                        raise NotEnforced(f"the output broke what was demanded: {problem}")
-                    record.step(index, step)
-                    yield step
-                    if step.result is not None:
-                        return
+                        if problem is not None:
+                            raise NotEnforced(f"the output broke what was demanded: {problem}")
+                        if step.result is not None:
+                            return
+                    patience.waits()
     except UnbraidError:
         raise
     except Exception:
@@ -137,6 +182,16 @@ def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIter
         job.budget.end_text,
         job.budget.constraint,
     )
+
+
+@asynccontextmanager
+async def _closing(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
+    try:
+        yield chunks
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def _ids(engine: Engine, text: str) -> Sequence[int]:

@@ -295,4 +295,6 @@ _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 def sse(events: Sequence[Any]) -> bytes:
     """Objects as server-sent events."""
-    return b"".join(b"data: " + _encode(event) + b"\n\n" for event in events)
+    if len(events) == 1:
+        return b"data: " + _encode(events[0]) + b"\n\n"
+    return b"".join([b"data: " + _encode(event) + b"\n\n" for event in events])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from unbraid.engines.base import Chunk
+from unbraid.events import Event
 from unbraid.server.api import Incoming
 from unbraid.server.choice import Ended, Result, Step
 from unbraid.server.normal import Ask, normalise
@@ -25,6 +26,7 @@ from unbraid.wire.chat import (
     usage,
 )
 from unbraid.wire.errors import error_body, error_status
+from unbraid.wire.frames import Frames
 from unbraid.wire.safe import SafeChunkWriter, safe_message
 
 __all__ = ["ChatApi"]
@@ -79,9 +81,14 @@ class ChatWriter:
         self._chunks = writer(_id(job), job.created, job.model, job.alias)
         self._beside: dict[int, Beside] = {}
         self._tokens: dict[int, int] = {}
+        ask = job.ask
+        bare = not (job.wire_safe or ask.running_usage or ask.return_token_ids or ask.logprobs is not None)
+        self._frames = Frames(self._event) if bare else None
 
     def step(self, index: int, step: Step) -> bytes:
         """The chunks of what a choice proved; its first begins with the role."""
+        if self._frames is not None and step.result is None and index in self._beside:
+            return self._framed(self._frames, index, step.events)
         beside = self._beside.get(index)
         chunks = []
         if beside is None:
@@ -98,6 +105,16 @@ class ChatWriter:
         if self._job.ask.running_usage:
             self._count(index, step.tokens, chunks)
         return sse(chunks)
+
+    @staticmethod
+    def _framed(frames: Frames, index: int, events: Sequence[Event]) -> bytes:
+        """Chunks beside which nothing stands."""
+        if len(events) == 1:
+            return frames.encode(index, events[0])
+        return b"".join([frames.encode(index, event) for event in events])
+
+    def _event(self, index: int, event: Event) -> bytes:
+        return sse(self._chunks.event(index, event))
 
     def _count(self, index: int, tokens: int, chunks: list[ChatCompletionChunk]) -> None:
         self._tokens[index] = tokens
