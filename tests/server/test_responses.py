@@ -8,6 +8,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from unbraid.engines.replay import Recording
 from unbraid.errors import EngineError, InvalidRequest
@@ -23,6 +25,7 @@ from .responses_helpers import (
     answer,
     both,
     events_of,
+    neutral,
     post,
     seen,
 )
@@ -461,3 +464,26 @@ def test_a_stream_has_no_other_end() -> None:
     text = post({"stream": True}, replay("x")).text
     assert "[DONE]" not in text
     assert events_of(text)[-1]["type"] == "response.completed"
+
+
+BRAIDED = (
+    f"I <think> so.\n</think>\n\nText 😀.\n{CALL}\n{call('note', json.dumps({'input': 'a é😀'}))}\n"
+    f"{call('get_time', '{}')}\nMore."
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=25, database=None)
+@given(
+    st.lists(st.integers(1, len(BRAIDED) - 1), max_size=12), st.sampled_from([len(BRAIDED), 20, 60, 120, 200])
+)
+def test_any_cutting_gives_the_same_items(places: list[int], length: int) -> None:
+    text, reason = BRAIDED[:length], "stop" if length == len(BRAIDED) else "length"
+    ends = sorted({place for place in places if place < len(text)})
+    pieces = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    body = {"tools": [FLAT_WEATHER, FLAT_TIME, {"type": "custom", "name": "note"}], **THINKING}
+    whole = post(body, replay(Recording(text, reason))).json()
+    stream = Stream(post({**body, "stream": True}, replay(Recording(pieces, reason))).text)
+    assert neutral(stream.response) == neutral(whole)
+    if reason == "stop":
+        kinds = ["reasoning", "message", "call", "custom", "call", "message"]
+        assert [kind for kind, *_ in seen(whole)] == kinds
