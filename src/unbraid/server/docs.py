@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from unbraid.server.apis.responses_request import InputMessage, ResponsesRequest
 from unbraid.server.requests import ChatRequest
 from unbraid.wire.chat import ChatCompletion, ChatCompletionChunk
+from unbraid.wire.responses import Response, StreamEvent
 
 __all__ = ["openapi", "page"]
 
@@ -49,54 +53,102 @@ class Health(msgspec.Struct):
     status: str
 
 
-_TYPES = (ChatRequest, ChatCompletion, ChatCompletionChunk, ErrorResponse, ModelList, Health)
+@dataclass(frozen=True)
+class _Route:
+    """A route that answers conversations: the types of its body, its whole answer, and a stream's events."""
+
+    path: str
+    summary: str
+    request: Any
+    whole: Any
+    event: Any
+    error: Any = ErrorResponse
+
+
+_ROUTES = (
+    _Route("/v1/chat/completions", "Answer a conversation", ChatRequest, ChatCompletion, ChatCompletionChunk),
+    _Route("/v1/responses", "Answer a conversation with items", ResponsesRequest, Response, StreamEvent),
+)
+_SIMPLE = {
+    "/v1/models": ("The models that are served", ModelList),
+    "/health": ("Whether the engine answers", Health),
+}
+_ERRORS = {
+    "400": "The request is wrong, or can't be enforced",
+    "401": "The API key is missing or wrong",
+    "404": "There is no such model",
+    "413": "The body is too large",
+    "429": "Too many requests are running",
+    "500": "The server or its engine failed",
+    "502": "The answer is not what was demanded",
+    "503": "There is no engine, or the server is busy or shutting down",
+    "504": "The engine was silent for too long",
+}
 
 
 def openapi() -> dict[str, Any]:
     """The server's OpenAPI 3.1 document."""
     from unbraid import __version__
 
-    schemas, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
-    request, whole, chunk, error, models, health = schemas
-    refused = {code: _answer(text, error) for code, text in _ERRORS.items()}
-    answers = {
-        "200": {
-            "description": "The answer, whole or as events",
-            "content": {
-                "application/json": {"schema": whole},
-                "text/event-stream": {"schema": chunk},
-            },
-        },
-        **refused,
-    }
-    body = {"required": True, "content": {"application/json": {"schema": request}}}
-    create = {"summary": "Answer a conversation", "requestBody": body, "responses": answers}
+    schemas, components = _schemas()
+    paths = {route.path: {"post": _create(route, schemas)} for route in _ROUTES}
+    for path, (summary, kind) in _SIMPLE.items():
+        paths[path] = {"get": {"summary": summary, "responses": {"200": _answer(summary, schemas[kind])}}}
+    paths["/v1/responses/{response_id}"] = {"get": _nothing_kept(schemas[ErrorResponse])}
     return {
         "openapi": "3.1.0",
         "info": {"title": "unbraid", "version": __version__},
-        "paths": {
-            "/v1/chat/completions": {"post": create},
-            "/v1/models": {"get": _get("The models that are served", models)},
-            "/health": {"get": _get("Whether the engine answers", health)},
-        },
+        "paths": paths,
         "components": {"schemas": components},
     }
 
 
-_ERRORS = {
-    "400": "The request is wrong, or can't be enforced",
-    "401": "The API key is missing or wrong",
-    "404": "There is no such model",
-    "500": "The server or its engine failed",
-}
+def _schemas() -> tuple[dict[Any, Any], dict[str, Any]]:
+    """The schema of each type that is sent or received, and the components that they refer to."""
+    types = [kind for _, kind in _SIMPLE.values()]
+    for route in _ROUTES:
+        types += [route.request, route.whole, route.event, route.error]
+    kinds = list(dict.fromkeys(types))
+    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    components[InputMessage.__name__]["required"].remove("type")
+    return dict(zip(kinds, found, strict=True)), components
+
+
+def _create(route: _Route, schemas: Mapping[Any, Any]) -> dict[str, Any]:
+    content = {
+        "application/json": {"schema": schemas[route.whole]},
+        "text/event-stream": {"schema": schemas[route.event]},
+    }
+    return {
+        "summary": route.summary,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schemas[route.request]}},
+        },
+        "responses": {
+            "200": {"description": "The answer, whole or as events", "content": content},
+            **{code: _answer(text, schemas[route.error]) for code, text in _ERRORS.items()},
+        },
+    }
+
+
+def _nothing_kept(error: Any) -> dict[str, Any]:
+    return {
+        "summary": "Always 404: no responses are kept",
+        "parameters": [
+            {
+                "name": "response_id",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "minLength": 1},
+            }
+        ],
+        "responses": {code: _answer(_ERRORS[code], error) for code in ("401", "404")},
+    }
 
 
 def _answer(text: str, schema: Any) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": {"schema": schema}}}
-
-
-def _get(summary: str, schema: Any) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": _answer(summary, schema)}}
 
 
 def page() -> str:
