@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import uvicorn
+import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -74,7 +75,7 @@ def main() -> None:
         await task
 
     config.port = 0
-    asyncio.run(serve())
+    uvloop.run(serve())
 
 
 if __name__ == "__main__":
