@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
@@ -69,23 +69,37 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
     async def docs(_: Request) -> Response:
         return Response(page(), media_type="text/html")
 
+    responders = {api.path: Responder(api, setup, engine, admission, observer) for api in apis()}
     routes = [
         Route("/health", health),
         Route("/health/ready", health),
         Route("/health/live", live),
         Route("/v1/models", models),
-        *(
-            Route(api.path, Responder(api, setup, engine, admission, observer), methods=["POST"])
-            for api in apis()
-        ),
+        *(Route(path, responder, methods=["POST"]) for path, responder in responders.items()),
         Route("/v1/responses/{response_id:path}", nothing_kept, methods=["GET", "POST", "DELETE"]),
         Route("/openapi.json", document_json),
         Route("/docs", docs),
     ]
-    app = Starlette(
+    rest = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_error, Exception: _failure}
     )
+    app = _Direct(responders, rest)
     return app if setup.keys is None else KeyGuard(app, setup.keys)
+
+
+class _Direct:
+    """Hands the APIs' requests to their responders, past Starlette, whose layers each piece would cross."""
+
+    def __init__(self, responders: Mapping[str, ASGIApp], rest: ASGIApp) -> None:
+        self._responders = responders
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._rest
+        if scope["type"] == "http" and scope["method"] == "POST":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            app = self._responders.get(path, app)
+        await app(scope, receive, send)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -51,18 +51,15 @@ async def _whole(job: Job, engine: Engine, index: int, record: Record) -> Ended:
     raise EngineError("the engine ended without saying why")
 
 
-async def stream(job: Job, engine: Engine, writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
-    """The answer as ``writer`` writes it.
+def stream(job: Job, engine: Engine, writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
+    """The answer as ``writer`` writes it; it must be read by one task.
 
     What fails before the first piece is raised, so that it can still be an HTTP error.
     Later the choice that failed stops, the others go on, and the writer ends the stream with the error.
     """
     answer = _Answer(writer, record)
     sources = [run(job, engine, index, record) for index in range(job.ask.n)]
-    pieces = _alone(sources[0], answer) if len(sources) == 1 else _together(sources, answer)
-    async with aclosing(pieces) as pieces:
-        async for piece in pieces:
-            yield piece
+    return _alone(sources[0], answer) if len(sources) == 1 else _together(sources, answer)
 
 
 class _Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from unbraid.message import Span
@@ -45,10 +45,9 @@ class TokenMeter:
 
     def reasoning(self, spans: Sequence[Span]) -> int:
         """How many of the tokens are thinking, by the spans of the finished output."""
-        begins = [span.start for span in spans]
-        count = 0
-        for start in self._starts:
-            at = bisect_right(begins, start) - 1
-            if at >= 0 and spans[at].kind == "reasoning" and start < spans[at].end:
-                count += 1
-        return count
+        starts = self._starts
+        return sum(
+            bisect_left(starts, span.end) - bisect_left(starts, span.start)
+            for span in spans
+            if span.kind == "reasoning"
+        )

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
-from unbraid.server.api import Api, Incoming
+from unbraid.server.api import Api, Incoming, Writer
 from unbraid.server.connection import Gone, begin_events, end_events, read_body, send_events, while_connected
 from unbraid.server.generate import stream, whole
 from unbraid.server.observe import Observer
@@ -88,17 +88,22 @@ class Responder:
     async def _stream(self, job: Job, exchange: _Exchange) -> None:
         """What fails before the first bytes is raised; what fails later ends the stream."""
         writer = self._api.writer(job)
-        async with aclosing(stream(job, self._engine, writer, exchange.record)) as events:
-            first = await exchange.connected(anext(events))
-            exchange.record.status = 200
-            await begin_events(exchange.send, {**exchange.headers, **_answer_headers(job)})
-            try:
-                await exchange.connected(send_events(exchange.send, first, events))
-            except Gone:
+        try:
+            await exchange.connected(self._send(job, exchange, writer))
+        except Gone:
+            raise
+        except Exception as error:
+            if not exchange.begun:
                 raise
-            except Exception as error:
-                exchange.record.failed(error)
-                await end_events(exchange.send, writer.fail(error))
+            exchange.record.failed(error)
+            await end_events(exchange.send, writer.fail(error))
+
+    async def _send(self, job: Job, exchange: _Exchange, writer: Writer) -> None:
+        async with aclosing(stream(job, self._engine, writer, exchange.record)) as events:
+            first = await anext(events)
+            exchange.begun, exchange.record.status = True, 200
+            await begin_events(exchange.send, {**exchange.headers, **_answer_headers(job)})
+            await send_events(exchange.send, first, events)
 
     async def _failure(self, exchange: _Exchange, error: Exception) -> None:
         """Answer with an error."""
@@ -115,13 +120,17 @@ class Responder:
 
 @dataclass
 class _Exchange:
-    """One request with its connection; ``stopped`` is done when the server waits no longer for it."""
+    """One request with its connection.
+
+    ``stopped`` is done when the server waits no longer for it; ``begun``: a stream's first bytes are out.
+    """
 
     record: Record
     scope: Scope
     receive: Receive
     send: Send
     stopped: asyncio.Future[None] | None = None
+    begun: bool = False
 
     @property
     def headers(self) -> dict[str, str]:

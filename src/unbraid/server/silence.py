@@ -13,27 +13,28 @@ __all__ = ["Patience"]
 class Patience:
     """Within its block a wait for the engine that takes longer than ``seconds`` raises EngineTimeout.
 
-    The block says when it ``waits`` and when it ``heard`` something; time that passes while nobody
-    asks for more doesn't count. One timer serves all waits: it looks when the current one began, and
-    comes back if that was not long ago.
+    The block, which runs in one task, says when it ``waits`` and when it ``heard`` something; time that
+    passes while nobody asks for more doesn't count. One timer serves all waits: it looks when the
+    current one began, and comes back if that was not long ago.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._clock = self._loop.time
-        self._task: asyncio.Task[object] | None = None
+        self._task = asyncio.current_task()
+        self._waiting = False
         self._since = 0.0
         self._fired = False
 
     def waits(self) -> None:
-        """The task that runs this begins to wait."""
+        """A wait begins."""
         self._since = self._clock()
-        self._task = asyncio.current_task()
+        self._waiting = True
 
     def heard(self) -> None:
         """The wait is over."""
-        self._task = None
+        self._waiting = False
 
     def __enter__(self) -> Patience:
         """Begin to wait."""
@@ -46,12 +47,11 @@ class Patience:
     ) -> None:
         """Raise EngineTimeout in place of the cancelling that the silence brought about."""
         self._timer.cancel()
-        self._task = None
         if isinstance(error, asyncio.CancelledError) and self._fired and _uncancelled():
             raise EngineTimeout(f"the engine was silent for {self._seconds:g} seconds") from None
 
     def _look(self) -> None:
-        waited = 0.0 if self._task is None else self._clock() - self._since
+        waited = self._clock() - self._since if self._waiting else 0.0
         if self._task is not None and waited >= self._seconds:
             self._fired = True
             self._task.cancel()
