@@ -92,7 +92,7 @@ class Capabilities:
     """What an engine can do: which grammar dialects, whether it streams token ids and logprobs.
 
     ``dialects`` are in the order of preference. ``drafts``: the engine may draft tokens, so a
-    grammar for it must not count tokens or characters of free text. ``marker_ids``: a grammar
+    grammar for it must not count tokens of free text. ``marker_ids``: a grammar
     may name tokens by id; where it may not, markers in it are spelled as text.
     """
 

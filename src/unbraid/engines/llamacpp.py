@@ -159,7 +159,11 @@ class LlamaCppEngine:
         reader = _Reader(generation, self._tokenizer, replay)
         async with aclosing(self._events(body)) as events:
             async for event in events:
-                for chunk in reader.read(event):
+                if reader.asks(event):
+                    chunks = await asyncio.to_thread(reader.read, event)
+                else:
+                    chunks = reader.read(event)
+                for chunk in chunks:
                     yield await learned(self._tokenizer, chunk)
                 if reader.done:
                     return
@@ -194,13 +198,23 @@ class _Reader:
     """Makes chunks of the events of one ``/completion`` stream."""
 
     def __init__(self, generation: Generation, tokenizer: Tokenizer, replay: Replay | None) -> None:
-        self._assembler = Assembler(tokenizer, spelled=isinstance(tokenizer, ServerTokenizer))
+        self._remote = isinstance(tokenizer, ServerTokenizer)
+        self._assembler = Assembler(tokenizer, spelled=self._remote)
         self._stops = StopFilter(generation.sampling.stop)
         self._top = generation.logprobs
         self._token_bytes = tokenizer.token_bytes
         self._replay = replay
         self._logprobs: list[TokenLogprob] = []
         self.done = False
+
+    def asks(self, event: dict[str, Any]) -> bool:
+        """Whether the engine's tokenizer may have to be asked about an event, which blocks."""
+        if not self._remote or event.get("stop"):
+            return False
+        return not (
+            event.get("content")
+            and self._assembler.follows(event.get("tokens"), event.get("tokens_predicted"))
+        )
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event. Raises EngineError when the constraint was not enforced."""

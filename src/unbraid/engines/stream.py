@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from unbraid.engines.base import Chunk, Generation, TokenLogprob
 from unbraid.tokens import Tokenizer
@@ -36,6 +37,10 @@ class Assembler:
         self._ids: list[int] = []
         self._seen = 0
         self.exact = True
+
+    def follows(self, ids: Any, count: Any) -> bool:
+        """Whether no token is missing in front of these, ``count`` as for ``feed``."""
+        return isinstance(ids, list) and count == self._seen + len(ids)
 
     def feed(self, text: str, ids: Sequence[int], count: int) -> tuple[str, tuple[int, ...]]:
         """Whole characters and the ids they are made of; both empty while a character is open.
