@@ -292,7 +292,7 @@ def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
     can = f"only {', '.join(dialects)}" if dialects else "none"
     raise Unsupported(
         f"this request must be enforced by a grammar, and the engine {engine.model} takes {can}: "
-        "use tool_choice auto without strict tools and without response_format, an engine with grammars, or "
+        "use tool_choice auto without strict tools or a schema for the answer, an engine with grammars, or "
         "a server started with --enforce check",
         param="response_format" if ask.tools.choice == "none" else "tool_choice",
     )

@@ -221,8 +221,9 @@ class Switch:
         found: dict[str, Any] = {name: on for name in self.names if name != self.level}
         if self.counts:
             found[self.counts] = -1 if on else 0
-        words = (*self.opens, *self.on_words) if on else self.off_words
-        if words and (not found or self.on_words or self.level in self.names):
+        both = self.level in self.names
+        words = (*self.opens, *self.on_words, *((ANY,) if both else ())) if on else self.off_words
+        if words and (not found or self.on_words or both):
             found[self.level] = SOME_EFFORT if words[0] == ANY else words[0]
         return found
 

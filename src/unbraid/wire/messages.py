@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from unbraid.errors import UnbraidError
 from unbraid.events import ContentDelta, Event, ReasoningDelta, ToolCallArguments, ToolCallStart
 from unbraid.wire.errors import INTERNAL, error_status
+from unbraid.wire.surrogates import Mender
 
 __all__ = [
     "SIGNATURE",
@@ -191,6 +192,7 @@ class Blocks:
     def __init__(self) -> None:
         self._index = -1
         self._open: type[Block] | None = None
+        self._mender = Mender()
 
     def event(self, event: Event) -> list[BlockEvent]:
         """What an event of the parser begins, adds or ends."""
@@ -201,7 +203,7 @@ class Blocks:
         if isinstance(event, ToolCallStart):
             return [*self._ended(), *self._within(ToolUseBlock(event.id, event.name, {}))]
         if isinstance(event, ToolCallArguments):
-            return [self._delta(InputDelta(event.text))]
+            return self._input(self._mender.feed(event.text))
         return self._ended()
 
     def end(self) -> list[BlockEvent]:
@@ -222,8 +224,12 @@ class Blocks:
         was, self._open = self._open, None
         if was is None:
             return []
-        signed = [self._delta(SignatureDelta(SIGNATURE))] if was is ThinkingBlock else []
-        return [*signed, BlockStop(self._index)]
+        if was is ThinkingBlock:
+            return [self._delta(SignatureDelta(SIGNATURE)), BlockStop(self._index)]
+        return [*self._input(self._mender.end()), BlockStop(self._index)]
+
+    def _input(self, text: str) -> list[BlockEvent]:
+        return [self._delta(InputDelta(text))] if text else []
 
     def _delta(self, delta: TextDelta | ThinkingDelta | SignatureDelta | InputDelta) -> BlockDelta:
         return BlockDelta(self._index, delta)
@@ -310,7 +316,7 @@ def failure_body(error: BaseException, request_id: str | None) -> MessagesError:
     if not isinstance(error, UnbraidError):
         return MessagesError(ErrorDetail(kind, INTERNAL), request_id)
     message = error.message
-    if error.param is not None and error.param not in message:
+    if error.param is not None and not message.startswith(error.param):
         message = f"{error.param}: {message}"
     return MessagesError(ErrorDetail(kind, message), request_id)
 
