@@ -487,3 +487,40 @@ def test_any_cutting_gives_the_same_items(places: list[int], length: int) -> Non
     if reason == "stop":
         kinds = ["reasoning", "message", "call", "custom", "call", "message"]
         assert [kind for kind, *_ in seen(whole)] == kinds
+
+
+LOGPROBS = {"include": ["message.output_text.logprobs"], "top_logprobs": 2}
+
+
+def spelled(tokens: list[dict[str, Any]]) -> str:
+    return b"".join(bytes(token["bytes"]) for token in tokens).decode()
+
+
+@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@given(st.lists(st.integers(1, len(BRAIDED) - 1), max_size=12), st.booleans())
+def test_C4_log_probabilities_are_those_of_the_content(places: list[int], shown: bool) -> None:
+    ends = sorted(set(places))
+    pieces = [BRAIDED[start:end] for start, end in zip([0, *ends], [*ends, len(BRAIDED)], strict=True)]
+    body = {"tools": [FLAT_WEATHER, FLAT_TIME], "include_reasoning": shown, **LOGPROBS, **THINKING}
+    whole = post(body, replay(BRAIDED)).json()
+    stream = Stream(post({**body, "stream": True}, replay(Recording(pieces))).text)
+    assert neutral(stream.response) == neutral(whole)
+    messages = [item["content"][0] for item in whole["output"] if item["type"] == "message"]
+    assert [spelled(one["logprobs"]) for one in messages] == [one["text"] for one in messages]
+    assert all(len(token["top_logprobs"]) == 2 for one in messages for token in one["logprobs"])
+    for event in stream.events:
+        if event["type"] == "response.output_text.done":
+            assert spelled(event["logprobs"]) == event["text"]
+    deltas = [event for event in stream.events if event["type"] == "response.output_text.delta"]
+    assert spelled([token for event in deltas for token in event["logprobs"]]) == "".join(
+        event["delta"] for event in deltas
+    )
+
+
+def test_C4_no_log_probabilities_unless_they_are_asked_for() -> None:
+    engine = replay("Hello")
+    assert post({}, engine).json()["output"][0]["content"][0]["logprobs"] == []
+    assert engine.requests[0].logprobs is None
+    body = {"include": LOGPROBS["include"], "include_reasoning": False}
+    [part] = post(body, replay("Hi")).json()["output"][0]["content"]
+    assert [token["top_logprobs"] for token in part["logprobs"]] == [[], []]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unbraid.engines.base import Chunk
+from unbraid.engines.base import Chunk, TokenLogprob
 from unbraid.events import Event
 from unbraid.message import Message
+from unbraid.server.content_tokens import ContentTokens
 from unbraid.server.meter import TokenMeter
 from unbraid.server.plan import Job
 from unbraid.tokens import Tokenizer
@@ -31,22 +32,28 @@ class Result:
 class Step:
     """What one piece of the engine proved; ``result`` comes with the last one.
 
-    ``tokens`` are those of the choice so far.
+    ``tokens`` are those of the choice so far. Where log probabilities are asked for, ``logprobs`` are,
+    event by event, those of the tokens of content.
     """
 
     events: Sequence[Event]
     chunk: Chunk
     result: Result | None = None
     tokens: int = 0
+    logprobs: Sequence[Sequence[TokenLogprob]] = ()
 
 
 @dataclass(slots=True)
 class Ended:
-    """A choice that ended: its events, and its pieces where ids or log probabilities are asked for."""
+    """A choice that ended: its events, and its pieces where ids or log probabilities are asked for.
+
+    ``logprobs`` are those of its steps.
+    """
 
     result: Result
     chunks: list[Chunk] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    logprobs: list[Sequence[TokenLogprob]] = field(default_factory=list)
 
 
 class Choice:
@@ -55,6 +62,7 @@ class Choice:
     def __init__(self, job: Job, tokenizer: Tokenizer | None) -> None:
         self._parsed = job.parser.stream()
         self._meter = TokenMeter(tokenizer)
+        self._content = None if job.ask.logprobs is None else ContentTokens(job.ask.include_reasoning)
 
     @property
     def thinking(self) -> bool:
@@ -66,10 +74,14 @@ class Choice:
         text = chunk.text
         self._meter.feed(text, token_ids)
         events = self._parsed.feed(text, token_ids) if text or token_ids else []
-        if chunk.finish_reason is None:
-            return Step(events, chunk, None, self._meter.tokens)
-        events = [*events, *self._parsed.finish(chunk.finish_reason)]
-        return Step(events, chunk, self._result(chunk), self._meter.tokens)
+        result = None
+        if chunk.finish_reason is not None:
+            events = [*events, *self._parsed.finish(chunk.finish_reason)]
+            result = self._result(chunk)
+        step = Step(events, chunk, result, self._meter.tokens)
+        if self._content is not None:
+            step.logprobs = self._content.feed(chunk, events, lambda: self._parsed.message.spans or ())
+        return step
 
     def _result(self, last: Chunk) -> Result:
         message = self._parsed.message

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
-from unbraid.engines.base import Chunk, Engine
+from unbraid.engines.base import Chunk, Engine, TokenLogprob
 from unbraid.engines.budget import with_thinking_budget
 from unbraid.errors import EngineError, NotEnforced, UnbraidError
 from unbraid.events import Event
@@ -40,14 +40,16 @@ async def whole(job: Job, engine: Engine, record: Record) -> list[Ended]:
 async def _whole(job: Job, engine: Engine, index: int, record: Record) -> Ended:
     kept: list[Chunk] = []
     events: list[Event] = []
+    logprobs: list[Sequence[TokenLogprob]] = []
     keeps = job.ask.return_token_ids or job.ask.logprobs is not None
     async with aclosing(run(job, engine, index, record)) as steps:
         async for step in steps:
             if keeps:
                 kept.append(step.chunk)
             events += step.events
+            logprobs += step.logprobs
             if step.result is not None:
-                return Ended(step.result, kept, events)
+                return Ended(step.result, kept, events, logprobs)
     raise EngineError("the engine ended without saying why")
 
 

@@ -10,7 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response as HttpResponse
 
+from unbraid.engines.base import TokenLogprob
 from unbraid.errors import EngineError, UnbraidError
+from unbraid.events import Event
 from unbraid.server.api import Incoming
 from unbraid.server.apis.responses_chat import Detail, ask_of
 from unbraid.server.apis.responses_request import decode
@@ -18,6 +20,7 @@ from unbraid.server.choice import Ended, Result, Step
 from unbraid.server.normal import Ask
 from unbraid.server.paths import renamed
 from unbraid.server.plan import Job
+from unbraid.wire.chat import TokenLogprobs, token_logprobs
 from unbraid.wire.errors import INTERNAL, error_body, error_status
 from unbraid.wire.response_items import ItemWriter
 from unbraid.wire.responses import (
@@ -59,8 +62,7 @@ class ResponsesApi:
         """The whole answer: what its stream would have built."""
         [one] = ended
         items = _items(job)
-        for event in one.events:
-            items.event(event)
+        _told(items, job, one.events, one.logprobs)
         items.close("incomplete" if _cut(one.result) else "completed")
         return _ended(job, one.result, items.items)
 
@@ -86,8 +88,7 @@ class ResponsesWriter:
         events: list[StreamEvent] = []
         if self._number == 0:
             events += self._begin()
-        for event in step.events:
-            events += self._items.event(event)
+        events += _told(self._items, self._job, step.events, step.logprobs)
         if step.result is not None:
             events += self._items.close("incomplete" if _cut(step.result) else "completed")
         return self._sent(events)
@@ -133,6 +134,21 @@ async def nothing_kept(request: Request) -> HttpResponse:
 
 def _items(job: Job) -> ItemWriter:
     return ItemWriter(job.id, _detail(job).names)
+
+
+def _told(
+    items: ItemWriter, job: Job, events: Sequence[Event], logprobs: Sequence[Sequence[TokenLogprob]]
+) -> list[StreamEvent]:
+    """The parser's events told to the items, each with the log probabilities that belong to it, if any."""
+    made: list[StreamEvent] = []
+    for n, event in enumerate(events):
+        tokens = logprobs[n] if logprobs else ()
+        made += items.event(event, [_logprobs(one, job.ask.logprobs or 0) for one in tokens])
+    return made
+
+
+def _logprobs(one: TokenLogprob, top: int) -> TokenLogprobs:
+    return token_logprobs(one.token, one.logprob, [(piece, value) for _, piece, value in one.top[:top]])
 
 
 def _detail(job: Job) -> Detail:
