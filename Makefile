@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 300
 # How many times as many examples as in the tests `make fuzz-laws` takes.
 FUZZ_TIMES ?= 40
 
-.PHONY: demo test test-pythons lint types unit bench forced fuzz fuzz-laws conformance conformance-tags round-trips clean
+.PHONY: demo test test-pythons lint types unit bench forced forced-gbnf fuzz fuzz-laws conformance conformance-tags round-trips clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ bench: $(STAMP)
 
 forced: $(STAMP)
 	$(BIN)/python -m tests.forced.run
+
+forced-gbnf: $(STAMP)
+	$(BIN)/python -m tests.forced.run --gbnf
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)

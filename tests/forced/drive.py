@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import jsonschema
 
 from unbraid.engines.embedded import EmbeddedEngine
 from unbraid.engines.gguf import make_thinking_model
+from unbraid.engines.llamacpp import LlamaCppEngine
 from unbraid.engines.models import fetch_model
 from unbraid.server.app import create_app
 from unbraid.server.background import serving
@@ -33,10 +35,33 @@ OPTIONS = Options(
 Answer = tuple[str | None, str | None, list[tuple[str, str]], str | None]
 
 
+def embedded() -> EmbeddedEngine:
+    """An engine with the thinking model."""
+    return EmbeddedEngine(make_thinking_model(fetch_model()), n_ctx=2048, slots=1)
+
+
 @contextmanager
 def server() -> Iterator[httpx.Client]:
     """A client on a server with the thinking model."""
-    engine = EmbeddedEngine(make_thinking_model(fetch_model()), n_ctx=2048, slots=1)
+    with served(embedded()) as http:
+        yield http
+
+
+@contextmanager
+def stock_server() -> Iterator[httpx.Client]:
+    """The same behind the driver of a llama.cpp server that knows no llguidance: grammars are GBNF."""
+    engine = embedded()
+    stock = LlamaCppEngine(engine.base_url, engine.headers["Authorization"].removeprefix("Bearer "))
+    asyncio.run(stock.connect())
+    assert stock.capabilities.dialects[0] == "gbnf"
+    with served(stock) as http:
+        yield http
+    asyncio.run(engine.close())
+
+
+@contextmanager
+def served(engine: LlamaCppEngine) -> Iterator[httpx.Client]:
+    """A client on a server over an engine."""
     with (
         serving(create_app(prepare(engine, OPTIONS), engine)) as url,
         httpx.Client(base_url=url, timeout=300) as http,

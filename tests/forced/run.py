@@ -1,6 +1,7 @@
 """``make forced``: 240 forced calls, 60 with strict tools and 24 without any constraint.
 
-``python -m tests.forced.run --only TEXT`` runs only the cases whose names hold TEXT.
+``python -m tests.forced.run --only TEXT`` runs only the cases whose names hold TEXT; ``--gbnf`` asks
+through the driver of a llama.cpp server without llguidance (``make forced-gbnf``).
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from dataclasses import replace
 import httpx
 
 from .cases import Case, forced, free
-from .drive import Answer, ask, invalid, problems, server, warm
+from .drive import Answer, ask, invalid, problems, server, stock_server, warm
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all, or a part; 0 when nothing is wrong."""
     options = argparse.ArgumentParser(prog="python -m tests.forced.run", description=__doc__)
     options.add_argument("--only", default="", help="cases whose names hold this text")
-    only = options.parse_args(argv).only
+    options.add_argument("--gbnf", action="store_true", help="grammars in GBNF, as without llguidance")
+    args = options.parse_args(argv)
+    only = args.only
     if not any(only in case.name for case in (*forced(), *free(60, strict=True), *free(24, strict=False))):
         options.error(f"no case's name holds {only!r}")
     start = time.monotonic()
-    with server() as http:
+    with stock_server() if args.gbnf else server() as http:
         wrong = _forced(http, only) + _strict(http, only)
         _unconstrained(http, only)
     print(f"{wrong} failures in {time.monotonic() - start:.0f} s")

@@ -119,6 +119,7 @@ def constrain(
     max_calls: int = 16,
     max_white: int = 64,
     max_string: int | None = None,
+    bound_raw: bool = True,
     label: bool = False,
     response_template: object = None,
 ) -> Constraint | None:
@@ -138,6 +139,8 @@ def constrain(
         reads_as: ``json`` demands the calls as plain JSON, behind thinking: an array of
             ``{"name", "parameters"}``, or the arguments of a named call.
         max_calls, max_white, max_string: bounds of calls a turn, of white space in a row, of strings.
+        bound_raw: whether ``max_string`` holds for strings in answers and in other notations than JSON
+            too. GBNF counts text without a marker dearly: long bounds make it a narrower text.
         label: with ``open``, whether the label behind the opener is still to come.
         response_template: as for ``Parser``.
 
@@ -165,7 +168,7 @@ def constrain(
     if markers == "tokens" and tokenizer is None:
         raise InvalidRequest("markers by token id need tokenizer=", param="markers")
     by_id = tokenizer if markers != "text" else None
-    limits = Limits(max_calls, max_white, max_string)
+    limits = Limits(max_calls, max_white, max_string, max_string if bound_raw else None)
     grammar, named = _grammar(found, wanted, thinking, limits, by_id, label=label)
     return Constraint(grammar, "tokens" if named else "text", _describe(wanted, f"thinking {thinking}"))
 

@@ -66,11 +66,15 @@ GAP = Space(1, " ")
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a generation: calls a turn, white space in a row, length of a string."""
+    """Bounds of a generation: calls a turn, white space in a row, length of a string.
+
+    ``max_raw`` is that of a string in an answer or in other notations than JSON.
+    """
 
     max_calls: int
     max_white: int
     max_string: int | None
+    max_raw: int | None
 
 
 def marker_maker(token_id: Callable[[str], int | None] | None) -> MarkerMaker:
@@ -94,7 +98,7 @@ def build(
 ) -> Grammar:
     """The grammar of a tag format's output."""
     rules: dict[str, Node] = {}
-    builder = _Builder(reasoning, tools, demand, limits, Scope(marker, rules, limits.max_string))
+    builder = _Builder(reasoning, tools, demand, limits, Scope(marker, rules, limits.max_raw))
     return Grammar(builder.output(thinking, label), rules)
 
 
@@ -107,7 +111,7 @@ def body_of_calls(
     rules: dict[str, Node],
 ) -> Node:
     """The calls that are the body of a message; ``around`` reads them, shared parts go into ``rules``."""
-    builder = _Builder(None, tools, demand, limits, Scope(marker, rules, limits.max_string), around)
+    builder = _Builder(None, tools, demand, limits, Scope(marker, rules, limits.max_raw), around)
     opener, rest = builder.calls()
     return seq(opener, rest)
 
@@ -266,11 +270,11 @@ class _Builder:
 
     def answer(self) -> Node:
         """The answer by the response schema."""
-        schema = answer(self.demand.schema, self.limits.max_string)
+        schema = answer(self.demand.schema, self.limits.max_raw)
         exclude = tuple(one for one in self.forbidden if self.marker(one).token_id is None)
         if self.demand.mode == "auto" and self.anchored & {"{"}:
             return json_node(schema, exclude)
-        return answer_json(schema, exclude, self.scope.rules, self.limits.max_string)
+        return answer_json(schema, exclude, self.scope.rules, self.limits.max_raw)
 
     # -- calls ----------------------------------------------------------------
 

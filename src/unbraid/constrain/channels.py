@@ -73,9 +73,9 @@ class _Builder:
             before = maybe(seq(self.header(preamble), self.followed(preamble)))
             options.append(seq(before, self.calls()))
         if demand.schema is not None:
-            schema = answer(demand.schema, self.limits.max_string)
+            schema = answer(demand.schema, self.limits.max_raw)
             head = self.header(final, self.typed("json") if self.channels.constrain else None)
-            value = answer_json(schema, self.literal, self.rules, self.limits.max_string)
+            value = answer_json(schema, self.literal, self.rules, self.limits.max_raw)
             options.append(seq(head, value, Space(self.limits.max_white), self.end(final)))
         elif demand.mode == "auto":
             ends = [Run(self.forbidden, end=self.marker(end)) for end in final.ends]

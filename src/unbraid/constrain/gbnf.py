@@ -17,9 +17,10 @@ import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from unbraid.constrain.expressions import TOP, Cat, Chars, Expression, Or, Ranges, expression, inverse
+from unbraid.constrain.expressions import TOP, Cat, Chars, Expression, Or, Ranges, Rep, expression, inverse
 from unbraid.constrain.machines import (
     Both,
+    Budget,
     Length,
     Lines,
     Machine,
@@ -32,7 +33,7 @@ from unbraid.constrain.machines import (
 )
 from unbraid.constrain.notations import AnswerText
 from unbraid.constrain.numbers import bounded
-from unbraid.constrain.patterns import without
+from unbraid.constrain.patterns import AROUND, without
 from unbraid.constrain.tree import (
     Alt,
     Grammar,
@@ -55,8 +56,9 @@ __all__ = ["to_gbnf"]
 _STATES = 4_000
 _LENGTH = 2_000_000
 _COPIES = 200_000
-_BLOCK = 1_000
-"""Repetitions in one rule: llama.cpp takes fewer than 2,000."""
+_WORK = 3_000_000
+_BLOCK = 1_500
+"""Repetitions in one rule; llama.cpp takes fewer than 2,000."""
 _UNBOUNDED = 1 << 20
 _NUMBER = frozenset(("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 _ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\", '"': r"\""}
@@ -105,6 +107,7 @@ class _Emitter:
         self.lines: list[str] = []
         self.length = 0
         self.copies = 0
+        self.budget = Budget(_WORK)
 
     def text(self) -> str:
         """Every rule in the order of its first use."""
@@ -203,7 +206,7 @@ class _Emitter:
         tree = expression(node.pattern)
         if not node.least and node.most is None and tree.clear(()):
             return self.written(tree)
-        machines: list[Machine] = [self.pattern(tree, node.pattern)]
+        machines: list[Machine] = [self.pattern(_loosened(tree), node.pattern)]
         if node.least or node.most is not None:
             machines.append(Length(node.least, node.most))
         return self.machine(Both(machines), name, f"the pattern {node.pattern!r}")
@@ -211,7 +214,7 @@ class _Emitter:
     def excluding(self, node: Regex, name: str) -> str:
         """A pattern in whose texts none of the excluded ones stands, or, if it is long, their beginnings."""
         tree = expression(node.pattern)
-        inner = self.pattern(tree, node.pattern)
+        inner = self.pattern(_loosened(tree), node.pattern)
         words = self.shortened(node.exclude, len(inner.edges) * (1 if node.most is None else node.most + 1))
         if max(map(len, words)) == 1:
             pattern = without(node.pattern, "".join(words))
@@ -227,10 +230,9 @@ class _Emitter:
             size -= 1
         return tuple(dict.fromkeys(word[:size] for word in words))
 
-    @staticmethod
-    def pattern(tree: Expression, pattern: str) -> Pattern:
+    def pattern(self, tree: Expression, pattern: str) -> Pattern:
         try:
-            return Pattern(tree)
+            return Pattern(tree, self.budget)
         except TooLarge:
             raise Unsupported(f"GBNF can't hold the pattern {pattern!r}: it is too large") from None
 
@@ -296,7 +298,7 @@ class _Emitter:
             states = explored(machine, _STATES)
         except TooLarge:
             raise Unsupported(
-                f"GBNF can't hold {what} together with its bounds: over {_STATES:,} rules"
+                f"GBNF can't hold {what} together with its bounds: it would take too many rules"
             ) from None
         if not states:
             raise Unsupported(f"no text fits {what} together with its bounds")
@@ -321,12 +323,33 @@ class _Emitter:
             and schema.get("type") in ("integer", "number")
             and set(schema) <= _NUMBER
         ):
-            machines = bounded(schema)
+            machines = bounded(schema, self.budget)
             if machines:
                 return self.machine(Both(machines), name, f"a number of {node.schema}")
             return self.written(expression(INTEGER if schema["type"] == "integer" else NUMBER))
         typed = Typed(AnswerText(node.exclude), self.known, schema, None, "schema", _UNBOUNDED)
         return self.expression(typed.value(schema, ""))
+
+
+def _loosened(tree: Expression) -> Expression:
+    """A pattern around which any text stands without that text's bound, which would make too many states."""
+    if isinstance(tree, Or):
+        return Or(tuple(map(_loosened, tree.options)))
+    if not isinstance(tree, Cat):
+        return tree
+    ends = (0, len(tree.items) - 1)
+    return Cat(
+        tuple(
+            Rep(one.item, 0, None) if n in ends and isinstance(one, Rep) and _around(one) else one
+            for n, one in enumerate(tree.items)
+        )
+    )
+
+
+def _around(one: Rep) -> bool:
+    """Whether this is what ``patterns.whole`` writes around a pattern."""
+    wide = isinstance(one.item, Chars) and one.item.ranges[-1:] == ((one.item.ranges[-1][0], TOP),)
+    return wide and (one.least, one.most) == (0, AROUND)
 
 
 def _free(words: tuple[str, ...], line: str, ended: bool) -> Machine:

@@ -14,6 +14,7 @@ from unbraid.constrain.expressions import TOP, Cat, Chars, Expression, Or, Range
 
 __all__ = [
     "Both",
+    "Budget",
     "Length",
     "Lines",
     "Machine",
@@ -26,12 +27,25 @@ __all__ = [
     "explored",
 ]
 
-_NODES = 20_000
+_NODES = 5_000
 _DONE = "done"
 
 
 class TooLarge(Exception):
-    """More states than are written out."""
+    """More states, or more work to find them, than is spent."""
+
+
+class Budget:
+    """What may be spent on following patterns, all in all; hostile ones would take minutes."""
+
+    def __init__(self, work: int) -> None:
+        self.left = work
+
+    def spend(self, work: int) -> None:
+        """Raises TooLarge where nothing is left."""
+        self.left -= work
+        if self.left < 0:
+            raise TooLarge
 
 
 class Machine(Protocol):
@@ -120,7 +134,8 @@ def _codes(texts: Iterable[str]) -> frozenset[int]:
 class Pattern:
     """The texts of a regular expression."""
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: Expression, budget: Budget) -> None:
+        self.budget = budget
         self.edges: list[list[tuple[Ranges, int]]] = []
         self.empty: list[list[int]] = []
         begin = self._node()
@@ -182,6 +197,7 @@ class Pattern:
         return frozenset(found)
 
     def step(self, state: frozenset[int], code: int) -> Hashable | None:
+        self.budget.spend(len(state))
         found = {
             target
             for node in state

@@ -12,7 +12,7 @@ from typing import Any
 
 from unbraid.constrain.checks import LARGEST
 from unbraid.constrain.expressions import expression
-from unbraid.constrain.machines import Machine, Multiple, Pattern
+from unbraid.constrain.machines import Budget, Machine, Multiple, Pattern
 from unbraid.constrain.typed import INTEGER
 from unbraid.errors import Unsupported
 
@@ -24,7 +24,7 @@ _NOTHING = r"[^\x00-\U0010ffff]"
 _DIGITS = 18
 
 
-def bounded(schema: Mapping[str, Any]) -> list[Machine]:
+def bounded(schema: Mapping[str, Any], budget: Budget) -> list[Machine]:
     """The machines of a number by its type and bounds; none for one without bounds.
 
     Raises Unsupported for a ``multipleOf`` that is no whole number.
@@ -36,7 +36,7 @@ def bounded(schema: Mapping[str, Any]) -> list[Machine]:
         if step != int(step):
             raise Unsupported(f"GBNF can't hold multipleOf {step}, only whole numbers")
         whole = True
-        found += [Multiple(int(step))] if step != 1 else [Pattern(expression(INTEGER))]
+        found += [Multiple(int(step))] if step != 1 else [Pattern(expression(INTEGER), budget)]
     for word, pattern in (("minimum", _at_least), ("maximum", _at_most)):
         limit, strict = schema.get(word), False
         other = schema.get("exclusive" + word.capitalize())
@@ -44,8 +44,8 @@ def bounded(schema: Mapping[str, Any]) -> list[Machine]:
         if other is not None and (limit is None or tighter(other, limit) == other):
             limit, strict = other, True
         if limit is not None and abs(limit) < LARGEST:
-            found.append(Pattern(expression(pattern(Decimal(str(limit)), strict, whole))))
-    return [Pattern(expression(INTEGER)), *found] if found and whole else found
+            found.append(Pattern(expression(pattern(Decimal(str(limit)), strict, whole)), budget))
+    return [Pattern(expression(INTEGER), budget), *found] if found and whole else found
 
 
 def _at_least(limit: Decimal, strict: bool, whole: bool) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from unbraid.errors import Unsupported
 
-__all__ = ["FORMATS", "char", "negated", "other_than", "parsed", "whole", "widths", "without"]
+__all__ = ["AROUND", "FORMATS", "char", "negated", "other_than", "parsed", "whole", "widths", "without"]
 
 _MONTH_DAY = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -33,6 +33,9 @@ FORMATS = {
     "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
 """Formats of strings that are held; others are annotations."""
+
+AROUND = 64
+"""The longest text in front of a pattern that has no anchor there, and behind it."""
 
 _parser = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _TOP = 0x10FFFF
@@ -171,7 +174,7 @@ class _Writer:
     def __init__(self, pattern: str, forbidden: str) -> None:
         self.pattern = pattern
         self.forbidden = {ord(one) for one in forbidden}
-        self.any = negated(forbidden) + "{0,64}"
+        self.any = negated(forbidden) + f"{{0,{AROUND}}}"
 
     def refuse(self, what: str) -> Unsupported:
         return _refused(self.pattern, what)

@@ -86,7 +86,7 @@ class _Builder:
         self.limits = limits
         self.marker = marker
         self.specials = sorted(specials, key=len, reverse=True)
-        self.scope = Scope(marker, {}, limits.max_string)
+        self.scope = Scope(marker, {}, limits.max_raw)
         self.values = Values(self.scope)
         self.implicit = next((one for one in template.fields if one.open is None), None)
 
@@ -217,7 +217,7 @@ class _Builder:
         field = self.template.field("content")
         if field is None:
             raise _unsupported("no region for an answer", "response_schema")
-        schema = answer(self.demand.schema, self.limits.max_string)
+        schema = answer(self.demand.schema, self.limits.max_raw)
         node = self.json(schema, self.forbidden(field), "response_schema")
         white = Space(self.limits.max_white)
         if field.open is None:
@@ -229,7 +229,7 @@ class _Builder:
         """JSON by a schema, in whose strings none of ``exclude`` stands."""
         if any('"' in one or not re.search(r"[^\s\[\]{}:,.\d+\-eEtrufalsn]", one) for one in exclude):
             raise _unsupported("a marker that JSON may hold outside its strings")
-        rules, most = self.scope.rules, self.limits.max_string
+        rules, most = self.scope.rules, self.limits.max_raw
         if where == "response_schema":
             return answer_json(schema, exclude, rules, most)
         return json_node(schema, exclude, unmarked(schema, exclude, rules, most, where))
@@ -343,7 +343,7 @@ class _Builder:
                 raise _unsupported("strings between different delimiters", "tool_parser")
             return self.values.bare_object(_Gemma(self.marker(opener), exclude), tool)
         if content.kind == "json":
-            schema = arguments(tool.parameters, tool.strict, self.limits.max_string, tool.param)
+            schema = arguments(tool.parameters, tool.strict, self.limits.max_raw, tool.param)
             return self.json(schema, exclude, f"{tool.param}.parameters")
         if content.kind == "xml-inline" and content.tag is not None and content.value is None:
             return self.tagged(content.tag, exclude, tool)

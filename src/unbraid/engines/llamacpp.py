@@ -65,7 +65,9 @@ class LlamaCppEngine:
         dialects: tuple[Dialect, ...] = ("gbnf", "json_schema")
         if self._grammars is not None:
             dialects = ("llguidance", *dialects)
-        self.capabilities = Capabilities(dialects, True, True, context_length)
+        self.capabilities = Capabilities(
+            dialects, True, True, context_length, marker_ids=self._grammars is not None
+        )
         self._client = httpx.AsyncClient(
             base_url=self.base_url,
             headers=self.headers,
@@ -183,7 +185,7 @@ class LlamaCppEngine:
         if constraint.dialect not in self.capabilities.dialects:
             raise Unsupported(f"this engine enforces no {constraint.dialect} constraint", param="constraint")
         if constraint.dialect == "gbnf":
-            return {"grammar": constraint.grammar}, None
+            return {"grammar": constraint.grammar, "ignore_eos": False}, None
         if self._grammars is None:
             return {"json_schema": _loads(constraint.grammar)}, None
         lark = constraint.grammar

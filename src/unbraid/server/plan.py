@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from unbraid.engines.base import Constraint, Engine, Generation
+from unbraid.engines.base import Constraint, Dialect, Engine, Generation
 from unbraid.engines.template import ChatTemplate
 from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.pair import halves
@@ -247,6 +247,7 @@ def _constrain(
             markers=setup.markers if engine.capabilities.marker_ids else "text",
             max_white=MAX_WHITE,
             max_string=setup.max_string,
+            bound_raw=_dialect(engine) != "gbnf",
             label=thinking == "open" and _label_to_come(parser, prompt),
         )
     if made is None:
@@ -282,13 +283,22 @@ def _label_to_come(parser: Parser, prompt: str) -> bool:
     return reasoning is not None and prompt_state(reasoning, prompt).label
 
 
+def _dialect(engine: Engine) -> Dialect | None:
+    """The dialect in which the engine gets a grammar of the whole output, thinking included."""
+    whole = ("llguidance", "structural_tag", "gbnf")
+    return next((one for one in engine.capabilities.dialects if one in whole), None)
+
+
 def _exported(constraint: Any, engine: Engine, ask: Ask) -> Constraint:
     """A constraint in a dialect of the engine."""
-    dialects = engine.capabilities.dialects
-    if "llguidance" in dialects:
+    dialect = _dialect(engine)
+    if dialect == "llguidance":
         return Constraint("llguidance", constraint.lark())
-    if "structural_tag" in dialects:
+    if dialect == "structural_tag":
         return Constraint("structural_tag", json.dumps(constraint.structural_tag()))
+    if dialect == "gbnf":
+        return Constraint("gbnf", constraint.gbnf())
+    dialects = engine.capabilities.dialects
     can = f"only {', '.join(dialects)}" if dialects else "none"
     raise Unsupported(
         f"this request must be enforced by a grammar, and the engine {engine.model} takes {can}: "

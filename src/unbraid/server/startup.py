@@ -230,7 +230,7 @@ def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
         return [f"markers: read as text, for the engine sends no token ids, {' '.join(texts)}"]
     tokens = [text for text in texts if tokenizer.token_id(text) is not None]
     plain = [text for text in texts if text not in tokens]
-    forced = "" if engine.capabilities.marker_ids else "; text in grammars, the engine mixes token ids up"
+    forced = "" if engine.capabilities.marker_ids else "; text in grammars, which name no token ids here"
     return [
         f"markers: special tokens {' '.join(tokens) or 'none'}; "
         f"ordinary text {' '.join(plain) or 'none'}{forced}"
@@ -245,6 +245,8 @@ def _tool_lines(setup: Setup, engine: Engine) -> list[str]:
         how = "by a grammar (llguidance) from the first token, thinking included"
     elif "structural_tag" in dialects:
         how = "by a structural tag"
+    elif "gbnf" in dialects:
+        how = "by a grammar (GBNF) from the first token, thinking included"
     else:
         return [
             "tool_choice: auto; required, named and strict tools are refused, the engine takes no grammar"
