@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import msgspec
 import uvicorn
@@ -17,7 +19,8 @@ import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from benchmarks.serving.source import PacedEngine, paced
 from unbraid.server.app import create_app
@@ -46,11 +49,28 @@ def bare(seconds: float) -> Starlette:
     return Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
 
 
-def unbraid_app(seconds: float) -> object:
-    """unbraid's server over the same pieces."""
+def unbraid_app(seconds: float, limit: int) -> ASGIApp:
+    """unbraid's server over the same pieces, which takes ``limit`` requests at once."""
     engine = PacedEngine(seconds)
-    options = Options(reasoning_parser="qwen3", tool_call_parser="hermes")
+    options = Options(reasoning_parser="qwen3", tool_call_parser="hermes", max_running=limit)
     return create_app(prepare(engine, options), engine)  # type: ignore[arg-type]
+
+
+async def _memory(_: Request) -> Response:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return Response(str(pages * os.sysconf("SC_PAGE_SIZE")))
+
+
+class _Beside:
+    """An app with a few pages beside it, which cost its own requests nothing."""
+
+    def __init__(self, pages: ASGIApp, app: ASGIApp) -> None:
+        self._pages = pages
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._pages if scope["type"] == "http" and scope["method"] == "GET" else self._app
+        await app(scope, receive, send)
 
 
 async def _cpu(_: Request) -> Response:
@@ -58,12 +78,13 @@ async def _cpu(_: Request) -> Response:
 
 
 def main() -> None:
-    """Serve one app on a free port, which is printed: ``python -m benchmarks.serving.apps NAME SECONDS``."""
-    name, seconds = sys.argv[1], float(sys.argv[2])
-    inner = bare(seconds) if name == "bare" else unbraid_app(seconds)
-    app = Starlette(routes=[Route("/cpu", _cpu), Mount("/", inner)])  # type: ignore[arg-type]
+    """Serve one app on a free port, which is printed: arguments NAME SECONDS LIMIT."""
+    name, seconds, limit = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    inner = bare(seconds) if name == "bare" else unbraid_app(seconds, limit)
+    looks = [Route("/cpu", _cpu), Route("/memory", _memory)]
+    app = _Beside(Starlette(routes=looks), inner)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="off", loop="uvloop", http="httptools"
+        app, log_level="warning", access_log=False, lifespan="on", loop="uvloop", http="httptools"
     )
     server = uvicorn.Server(config)
 

@@ -28,8 +28,8 @@ class Seen:
     done: bool = False
 
 
-async def post(port: int) -> Seen:
-    """Stream one answer."""
+async def post(port: int, until: float = float("inf")) -> Seen:
+    """Stream one answer, to its end or to the loop's time ``until``."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     clock = asyncio.get_running_loop().time
     body = json.dumps(BODY).encode()
@@ -57,6 +57,8 @@ async def post(port: int) -> Seen:
                 last = now
                 seen.events += count
             seen.done = seen.done or b"[DONE]" in data
+            if now >= until:
+                break
     finally:
         writer.close()
     return seen

@@ -18,9 +18,9 @@ ROUNDS = 5
 
 
 @contextmanager
-def served(name: str, seconds: float) -> Iterator[int]:
-    """A server process; gives its port."""
-    command = [sys.executable, "-m", "benchmarks.serving.apps", name, str(seconds)]
+def served(name: str, seconds: float, limit: int = STREAMS) -> Iterator[int]:
+    """A server process that takes ``limit`` requests at once; gives its port."""
+    command = [sys.executable, "-m", "benchmarks.serving.apps", name, str(seconds), str(limit)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
