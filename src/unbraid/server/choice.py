@@ -63,6 +63,7 @@ class Choice:
         self._parsed = job.parser.stream()
         self._meter = TokenMeter(tokenizer)
         self._content = None if job.ask.logprobs is None else ContentTokens(job.ask.include_reasoning)
+        self._read, self._count = self._parsed.feed, self._meter.feed
 
     @property
     def thinking(self) -> bool:
@@ -72,13 +73,13 @@ class Choice:
     def feed(self, chunk: Chunk, token_ids: Sequence[int]) -> Step:
         """Read a piece; ``token_ids`` are those of its text as far as they are known."""
         text = chunk.text
-        self._meter.feed(text, token_ids)
-        events = self._parsed.feed(text, token_ids) if text or token_ids else []
+        tokens = self._count(text, token_ids)
+        events = self._read(text, token_ids) if text or token_ids else []
         result = None
         if chunk.finish_reason is not None:
             events = [*events, *self._parsed.finish(chunk.finish_reason)]
             result = self._result(chunk)
-        step = Step(events, chunk, result, self._meter.tokens)
+        step = Step(events, chunk, result, tokens)
         if self._content is not None:
             step.logprobs = self._content.feed(chunk, events, lambda: self._parsed.message.spans or ())
         return step

@@ -30,18 +30,19 @@ class TokenMeter:
         """The tokens so far."""
         return len(self._starts)
 
-    def feed(self, text: str, token_ids: Sequence[int]) -> None:
-        """Take a piece of whole characters and its token ids."""
-        if not token_ids:
-            if text:
-                self._starts.append(self._length)
-        elif len(token_ids) == 1 or self._tokenizer is None:
-            self._starts += [self._length] * len(token_ids)
+    def feed(self, text: str, token_ids: Sequence[int]) -> int:
+        """Take a piece of whole characters and its token ids; the tokens so far."""
+        count = len(token_ids)
+        if count == 1 or (text and not count):
+            self._starts.append(self._length)
+        elif self._tokenizer is None:
+            self._starts += [self._length] * count
         else:
             offsets = Offsets()
             pieces = map(self._tokenizer.token_bytes, token_ids)
             self._starts += [self._length + offsets.of(piece) for piece in pieces]
         self._length += len(text)
+        return len(self._starts)
 
     def reasoning(self, spans: Sequence[Span]) -> int:
         """How many of the tokens are thinking, by the spans of the finished output."""
