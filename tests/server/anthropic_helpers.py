@@ -37,10 +37,12 @@ def client(engine: Any, **options: Any) -> anthropic.AsyncAnthropic:
     )
 
 
-async def post(engine: Any, body: dict[str, Any], path: str = "/v1/messages", **options: Any) -> Any:
+async def post(
+    engine: Any, body: dict[str, Any], path: str = "/v1/messages", headers: Any = None, **options: Any
+) -> Any:
     """The response to a request, of ``BODY`` with ``body`` over it."""
     async with raw(engine, **options) as http:
-        return await http.post(path, json={**BODY, **body})
+        return await http.post(path, json={**BODY, **body}, headers=headers)
 
 
 def parse_events(text: str) -> list[dict[str, Any]]:

@@ -15,13 +15,13 @@ from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
 from unbraid.events import ContentDelta, Event, ReasoningDelta, ToolCallArguments, ToolCallEnd, ToolCallStart
 from unbraid.wire.errors import ApiError
 from unbraid.wire.messages import (
-    Answer,
     Blocks,
+    MessageAnswer,
     MessageDelta,
     MessageStart,
     MessageStop,
-    Stop,
-    Usage,
+    MessageUsage,
+    StopDelta,
     content,
     events_sse,
     failure_body,
@@ -55,9 +55,9 @@ def outputs(draw: st.DrawFn) -> list[Event]:
 def streamed(events: list[Event]) -> dict[str, Any]:
     """What the official client makes of the events."""
     blocks = Blocks()
-    made = [MessageStart(Answer("id", "m", [], None, None, Usage(1, 0)))]
+    made = [MessageStart(MessageAnswer("id", "m", [], None, None, MessageUsage(1, 0)))]
     made += [one for event in events for one in blocks.event(event)]
-    made += [*blocks.end(), MessageDelta(Stop("end_turn", None), Usage(1, 1)), MessageStop()]
+    made += [*blocks.end(), MessageDelta(StopDelta("end_turn", None), MessageUsage(1, 1)), MessageStop()]
     return fold(parse_events(events_sse(made).decode()))
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from unbraid.server.apis.messages_request import CountRequest, MessagesRequest
 from unbraid.server.apis.responses_request import InputMessage, ResponsesRequest
 from unbraid.server.requests import ChatRequest
 from unbraid.wire.chat import ChatCompletion, ChatCompletionChunk
+from unbraid.wire.messages import MessageAnswer, MessageEvent, MessagesError, TokenCount
 from unbraid.wire.responses import Response, StreamEvent
 
 __all__ = ["openapi", "page"]
@@ -55,19 +57,34 @@ class Health(msgspec.Struct):
 
 @dataclass(frozen=True)
 class _Route:
-    """A route that answers conversations: the types of its body, its whole answer, and a stream's events."""
+    """A route that is asked about conversations: the types of its body, its answer, and a stream's events."""
 
     path: str
     summary: str
     request: Any
     whole: Any
-    event: Any
+    event: Any = None
     error: Any = ErrorResponse
 
 
 _ROUTES = (
     _Route("/v1/chat/completions", "Answer a conversation", ChatRequest, ChatCompletion, ChatCompletionChunk),
     _Route("/v1/responses", "Answer a conversation with items", ResponsesRequest, Response, StreamEvent),
+    _Route(
+        "/v1/messages",
+        "Answer a conversation with blocks",
+        MessagesRequest,
+        MessageAnswer,
+        MessageEvent,
+        MessagesError,
+    ),
+    _Route(
+        "/v1/messages/count_tokens",
+        "Count the tokens of a conversation",
+        CountRequest,
+        TokenCount,
+        error=MessagesError,
+    ),
 )
 _SIMPLE = {
     "/v1/models": ("The models that are served", ModelList),
@@ -107,7 +124,8 @@ def _schemas() -> tuple[dict[Any, Any], dict[str, Any]]:
     """The schema of each type that is sent or received, and the components that they refer to."""
     types = [kind for _, kind in _SIMPLE.values()]
     for route in _ROUTES:
-        types += [route.request, route.whole, route.event, route.error]
+        types += [route.request, route.whole, route.error]
+        types += [] if route.event is None else [route.event]
     kinds = list(dict.fromkeys(types))
     found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     components[InputMessage.__name__]["required"].remove("type")
@@ -115,10 +133,9 @@ def _schemas() -> tuple[dict[Any, Any], dict[str, Any]]:
 
 
 def _create(route: _Route, schemas: Mapping[Any, Any]) -> dict[str, Any]:
-    content = {
-        "application/json": {"schema": schemas[route.whole]},
-        "text/event-stream": {"schema": schemas[route.event]},
-    }
+    content = {"application/json": {"schema": schemas[route.whole]}}
+    if route.event is not None:
+        content["text/event-stream"] = {"schema": schemas[route.event]}
     return {
         "summary": route.summary,
         "requestBody": {
@@ -126,7 +143,7 @@ def _create(route: _Route, schemas: Mapping[Any, Any]) -> dict[str, Any]:
             "content": {"application/json": {"schema": schemas[route.request]}},
         },
         "responses": {
-            "200": {"description": "The answer, whole or as events", "content": content},
+            "200": {"description": "The answer", "content": content},
             **{code: _answer(text, schemas[route.error]) for code, text in _ERRORS.items()},
         },
     }

@@ -16,15 +16,15 @@ from unbraid.wire.surrogates import Mender
 
 __all__ = [
     "SIGNATURE",
-    "Answer",
     "Blocks",
+    "MessageAnswer",
     "MessageDelta",
+    "MessageEvent",
     "MessageStart",
     "MessageStop",
+    "MessageUsage",
     "MessagesError",
-    "StreamEvent",
     "TokenCount",
-    "Usage",
     "content",
     "events_sse",
     "failure_body",
@@ -68,7 +68,7 @@ class OutputDetails(Struct):
     thinking_tokens: int
 
 
-class Usage(Struct):
+class MessageUsage(Struct):
     """Token counts; the details come when a reasoning parser is set."""
 
     input_tokens: int
@@ -78,7 +78,7 @@ class Usage(Struct):
     output_tokens_details: OutputDetails | UnsetType = UNSET
 
 
-class Answer(Struct):
+class MessageAnswer(Struct):
     """A message of the model, whole, or as it begins."""
 
     id: str
@@ -86,7 +86,7 @@ class Answer(Struct):
     content: list[Block]
     stop_reason: StopReason | None
     stop_sequence: str | None
-    usage: Usage
+    usage: MessageUsage
     type: Literal["message"] = "message"
     role: Literal["assistant"] = "assistant"
 
@@ -103,16 +103,16 @@ class TokenCount(Struct):
 class MessageStart(Struct, tag_field="type", tag="message_start"):
     """The message as it begins, with the tokens of its prompt."""
 
-    message: Answer
+    message: MessageAnswer
 
 
-class TextDelta(Struct, tag_field="type", tag="text_delta"):
+class TextBlockDelta(Struct, tag_field="type", tag="text_delta"):
     """More text."""
 
     text: str
 
 
-class ThinkingDelta(Struct, tag_field="type", tag="thinking_delta"):
+class ThinkingBlockDelta(Struct, tag_field="type", tag="thinking_delta"):
     """More thinking."""
 
     thinking: str
@@ -124,7 +124,7 @@ class SignatureDelta(Struct, tag_field="type", tag="signature_delta"):
     signature: str
 
 
-class InputDelta(Struct, tag_field="type", tag="input_json_delta"):
+class ToolInputDelta(Struct, tag_field="type", tag="input_json_delta"):
     """More of a call's input, as JSON text."""
 
     partial_json: str
@@ -141,7 +141,7 @@ class BlockDelta(Struct, tag_field="type", tag="content_block_delta"):
     """A block goes on."""
 
     index: int
-    delta: TextDelta | ThinkingDelta | SignatureDelta | InputDelta
+    delta: TextBlockDelta | ThinkingBlockDelta | SignatureDelta | ToolInputDelta
 
 
 class BlockStop(Struct, tag_field="type", tag="content_block_stop"):
@@ -150,7 +150,7 @@ class BlockStop(Struct, tag_field="type", tag="content_block_stop"):
     index: int
 
 
-class Stop(Struct):
+class StopDelta(Struct):
     """Why a message ended."""
 
     stop_reason: StopReason
@@ -160,8 +160,8 @@ class Stop(Struct):
 class MessageDelta(Struct, tag_field="type", tag="message_delta"):
     """Why the message ended, and all its tokens."""
 
-    delta: Stop
-    usage: Usage
+    delta: StopDelta
+    usage: MessageUsage
 
 
 class MessageStop(Struct, tag_field="type", tag="message_stop"):
@@ -182,8 +182,9 @@ class MessagesError(Struct, tag_field="type", tag="error"):
     request_id: str | None = None
 
 
+Delta = TextBlockDelta | ThinkingBlockDelta | SignatureDelta | ToolInputDelta
 BlockEvent = BlockStart | BlockDelta | BlockStop
-StreamEvent = MessageStart | BlockEvent | MessageDelta | MessageStop | MessagesError
+MessageEvent = MessageStart | BlockEvent | MessageDelta | MessageStop | MessagesError
 
 
 class Blocks:
@@ -197,9 +198,9 @@ class Blocks:
     def event(self, event: Event) -> list[BlockEvent]:
         """What an event of the parser begins, adds or ends."""
         if isinstance(event, ContentDelta):
-            return [*self._within(TextBlock("")), self._delta(TextDelta(event.text))]
+            return [*self._within(TextBlock("")), self._delta(TextBlockDelta(event.text))]
         if isinstance(event, ReasoningDelta):
-            return [*self._within(ThinkingBlock("", "")), self._delta(ThinkingDelta(event.text))]
+            return [*self._within(ThinkingBlock("", "")), self._delta(ThinkingBlockDelta(event.text))]
         if isinstance(event, ToolCallStart):
             return [*self._ended(), *self._within(ToolUseBlock(event.id, event.name, {}))]
         if isinstance(event, ToolCallArguments):
@@ -229,9 +230,9 @@ class Blocks:
         return [*self._input(self._mender.end()), BlockStop(self._index)]
 
     def _input(self, text: str) -> list[BlockEvent]:
-        return [self._delta(InputDelta(text))] if text else []
+        return [self._delta(ToolInputDelta(text))] if text else []
 
-    def _delta(self, delta: TextDelta | ThinkingDelta | SignatureDelta | InputDelta) -> BlockDelta:
+    def _delta(self, delta: Delta) -> BlockDelta:
         return BlockDelta(self._index, delta)
 
 
@@ -247,10 +248,10 @@ def content(events: Iterable[Event]) -> list[Block]:
     return [_filled(block, "".join(texts)) for block, texts in made]
 
 
-def _text(delta: TextDelta | ThinkingDelta | InputDelta) -> str:
-    if isinstance(delta, TextDelta):
+def _text(delta: TextBlockDelta | ThinkingBlockDelta | ToolInputDelta) -> str:
+    if isinstance(delta, TextBlockDelta):
         return delta.text
-    return delta.thinking if isinstance(delta, ThinkingDelta) else delta.partial_json
+    return delta.thinking if isinstance(delta, ThinkingBlockDelta) else delta.partial_json
 
 
 def _filled(block: Block, text: str) -> Block:
@@ -289,9 +290,9 @@ def stop_reason(finish_reason: str, matched: str | None) -> StopReason:
     return "end_turn" if matched is None else "stop_sequence"
 
 
-def usage(prompt: int, completion: int, thinking: int | None) -> Usage:
+def usage(prompt: int, completion: int, thinking: int | None) -> MessageUsage:
     """Token counts; ``thinking`` None when no reasoning parser is set."""
-    counts = Usage(prompt, completion)
+    counts = MessageUsage(prompt, completion)
     if thinking is not None:
         counts.output_tokens_details = OutputDetails(thinking)
     return counts
@@ -324,7 +325,7 @@ def failure_body(error: BaseException, request_id: str | None) -> MessagesError:
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 
-def events_sse(events: Sequence[StreamEvent]) -> bytes:
+def events_sse(events: Sequence[MessageEvent]) -> bytes:
     """Events as server-sent ones, each with its name."""
     return b"".join(
         b"event: %b\ndata: %b\n\n" % (str(type(one).__struct_config__.tag).encode(), _encode(one))

@@ -16,15 +16,15 @@ from unbraid.server.paths import renamed
 from unbraid.server.plan import Job
 from unbraid.wire.errors import error_status
 from unbraid.wire.messages import (
-    Answer,
     Blocks,
+    MessageAnswer,
     MessageDelta,
+    MessageEvent,
     MessageStart,
     MessageStop,
-    Stop,
-    StreamEvent,
+    MessageUsage,
+    StopDelta,
     TokenCount,
-    Usage,
     content,
     events_sse,
     failure_body,
@@ -44,11 +44,11 @@ class MessagesApi:
         """What the request means."""
         return messages_chat.ask(decode(incoming.body, MessagesRequest))
 
-    def whole(self, job: Job, ended: Sequence[Ended]) -> Answer | TokenCount:
+    def whole(self, job: Job, ended: Sequence[Ended]) -> MessageAnswer | TokenCount:
         """The whole answer."""
         one = ended[0]
         stop = _stop(one.result)
-        return Answer(
+        return MessageAnswer(
             _id(job),
             job.model,
             content(one.events),
@@ -92,11 +92,12 @@ class MessagesWriter:
 
     def step(self, index: int, step: Step) -> bytes:
         """The events of what the choice proved; the first one begins the message."""
-        events: list[StreamEvent] = []
+        events: list[MessageEvent] = []
         if not self._begun:
             self._begun = True
-            counts = Usage(len(self._job.prompt_token_ids or ()), 0)
-            events.append(MessageStart(Answer(_id(self._job), self._job.model, [], None, None, counts)))
+            counts = MessageUsage(len(self._job.prompt_token_ids or ()), 0)
+            begun = MessageAnswer(_id(self._job), self._job.model, [], None, None, counts)
+            events.append(MessageStart(begun))
         for event in step.events:
             events += self._blocks.event(event)
         if step.result is not None:
@@ -117,11 +118,11 @@ def _id(job: Job) -> str:
     return f"msg_{job.id}"
 
 
-def _stop(result: Result) -> Stop:
-    return Stop(stop_reason(result.finish_reason, result.stop_reason), result.stop_reason)
+def _stop(result: Result) -> StopDelta:
+    return StopDelta(stop_reason(result.finish_reason, result.stop_reason), result.stop_reason)
 
 
-def _usage(job: Job, result: Result) -> Usage:
+def _usage(job: Job, result: Result) -> MessageUsage:
     counted = job.parser.reasoning_parser is not None
     prompt = result.prompt_tokens or len(job.prompt_token_ids or ())
     return usage(prompt, result.completion_tokens, result.reasoning_tokens if counted else None)
