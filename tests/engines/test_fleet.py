@@ -443,7 +443,7 @@ class Door:
     async def __call__(self) -> ReplayEngine:
         self.tries += 1
         if not self.open:
-            raise EngineError("nobody answers")
+            raise EngineUnavailable("nobody answers")
         return self.engine
 
 
@@ -468,7 +468,8 @@ def test_an_engine_that_is_absent_at_first_is_taken_in(caplog: pytest.LogCapture
 
     caplog.set_level(logging.WARNING)
     run(work())
-    assert caplog.text.count("engine http://late can't be used yet: nobody answers") == 2
+    assert caplog.text.count("engine http://late can't be reached yet: nobody answers") == 1
+    assert caplog.text.count("engine http://late can't be used yet: nobody answers") == 1
     assert "http://late answers again" in caplog.text
 
 
@@ -501,8 +502,21 @@ def test_an_absent_engine_that_differs_stays_out(
 
 def test_a_fleet_needs_one_engine_that_answers() -> None:
     async def work() -> None:
-        with pytest.raises(EngineError, match="nobody answers"):
+        with pytest.raises(EngineUnavailable, match="nobody answers"):
             await Fleet.open({"http://one": Door(Sick(TEXT)), "http://two": Door(Sick(TEXT))})
+
+    run(work())
+
+
+def test_an_engine_that_can_not_be_used_is_refused() -> None:
+    async def broken() -> ReplayEngine:
+        raise EngineError("drop --reasoning-parser")
+
+    async def work() -> None:
+        here = Door(Sick(TEXT))
+        here.open = True
+        with pytest.raises(EngineError, match=r"http://two can't be used: drop --reasoning-parser"):
+            await Fleet.open({"http://one": here, "http://two": broken})
 
     run(work())
 

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from unbraid.errors import IncompatiblePair, InvalidRequest, TokenizerMismatch, UnknownParser
+from unbraid.engines.fleet import Fleet
+from unbraid.engines.replay import byte_tokenizer
+from unbraid.engines.vllm import VllmEngine
+from unbraid.errors import (
+    EngineUnavailable,
+    IncompatiblePair,
+    InvalidRequest,
+    TokenizerMismatch,
+    UnknownParser,
+)
 from unbraid.server.normal import normalise
 from unbraid.server.options import Options, add_flags, options_from
 from unbraid.server.plan import plan as plan_of
@@ -33,12 +42,6 @@ def parse(*arguments: str) -> Options:
 
 def report(engine: Any = None, **options: Any) -> str:
     return "\n".join(prepare(engine or replay("x"), Options(**options)).report)
-
-
-def test_A14_the_old_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse("--enable-reasoning")
-    assert "--reasoning-parser" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "1"])
@@ -147,7 +150,7 @@ def test_B1_calls_of_another_family_are_reported_once(caplog: pytest.LogCaptureF
     assert len(wrong) == len(unset) == 1
     assert "hermes" in wrong[0]
     assert "pythonic" in wrong[0]
-    assert "--tool-call-parser" in unset[0]
+    assert all("--tool-call-parser hermes (or " in one for one in (*wrong, *unset))
     assert asyncio.run(run_own(caplog)) == []
 
 
@@ -155,6 +158,47 @@ async def run_own(caplog: pytest.LogCaptureFixture) -> list[str]:
     async with raw(replay(CALL)) as http:
         await http.post("/v1/chat/completions", json={"messages": USER, **NOT_THINKING})
     return [record.message for record in caplog.records]
+
+
+def contents(caplog: pytest.LogCaptureFixture, *outputs: str, **options: Any) -> list[str]:
+    """The warnings for answers with these contents."""
+    caplog.set_level(logging.WARNING)
+    caplog.clear()
+
+    async def run() -> None:
+        async with raw(replay(*outputs), **options) as http:
+            for _ in outputs:
+                body = {"messages": USER, **NOT_THINKING}
+                assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+
+    asyncio.run(run())
+    return [record.message for record in caplog.records]
+
+
+def test_B3_thinking_of_another_family_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    told = contents(caplog, *["<think>Hm.</think>Hi"] * 2, reasoning_parser=None)
+    assert len(told) == 2, "once for each marker"
+    assert all("--reasoning-parser qwen3 (or " in one for one in told), "the usual partner of hermes first"
+    assert all("not set" in one for one in told)
+    assert contents(caplog, "Hm.</think>Hi", reasoning_parser=None)[0].startswith(
+        "the content holds </think>"
+    )
+    (told_of_seed,) = contents(caplog, "<seed:think>Hm.")
+    assert "the reasoning parser is qwen3: --reasoning-parser seed_oss reads it" in told_of_seed
+
+
+def test_B1_the_cure_is_a_parser_that_reads_the_call(caplog: pytest.LogCaptureFixture) -> None:
+    written = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+    for cut in (written, written[:60]):
+        told = contents(caplog, cut, tool_call_parser="pythonic")
+        assert told[0].startswith("the content holds <tool_call>")
+        assert "--tool-call-parser qwen3_coder" in told[0]
+        assert "hermes" not in told[0]
+
+
+def test_B3_what_is_no_sign_of_a_format_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    assert contents(caplog, '```json\n{"a": 1}\n```\nfrom functools import cache') == []
+    assert contents(caplog, "<think>Hm.</think>Write <think> or </think>.") == []
 
 
 def test_B2_a_tool_parser_needs_no_other_switch() -> None:
@@ -173,7 +217,9 @@ def test_B2_a_tool_parser_needs_no_other_switch() -> None:
 
 
 def test_B3_a_template_that_opens_thinking() -> None:
-    assert "no reasoning parser" in report(chat_template=OPENING)
+    (told,) = [one for one in report(chat_template=OPENING).splitlines() if one.startswith("warning: ")]
+    assert "no reasoning parser" in told
+    assert "--reasoning-parser qwen3 (or " in report(chat_template=OPENING, tool_call_parser="hermes")
     assert "no reasoning parser" not in report(chat_template=OPENING, reasoning_parser="qwen3")
     assert "no reasoning parser" not in report(chat_template=PLAIN)
 
@@ -248,6 +294,60 @@ def test_the_report_names_special_tokens() -> None:
     assert "special tokens <think> </think> <tool_call> </tool_call>" in text
     assert "takes no grammar" in text
     assert "tool_choice" in report()
+
+
+GRAMMAR = ("llguidance",)
+HELD = [
+    (
+        {"dialects": GRAMMAR},
+        {},
+        "enforced by a grammar (llguidance) from the first token, thinking included;",
+    ),
+    ({"dialects": ("structural_tag",)}, {}, "enforced by a structural tag from the first token"),
+    ({"dialects": ("gbnf", "json_schema")}, {}, "enforced by a grammar (GBNF) from the first token"),
+    ({"dialects": GRAMMAR}, {"enforce": "check"}, "thinking included, else checked; strict level: auto"),
+    ({"dialects": GRAMMAR}, {"tool_strict_level": "parameter"}, "strict level: parameter"),
+    ({}, {"enforce": "check"}, "checked in the finished answer, for the engine takes no grammar"),
+    ({}, {}, "refused, for the engine takes no grammar; --enforce check checks"),
+    ({"dialects": GRAMMAR}, {"enforce": "off"}, "not enforced, for --enforce is off"),
+]
+
+
+@pytest.mark.parametrize(("engine", "options", "line"), HELD)
+def test_the_report_says_how_demands_are_held(
+    engine: dict[str, Any], options: dict[str, Any], line: str
+) -> None:
+    held = "tool_choice required and named, strict tools and response_format: "
+    (told,) = [
+        one
+        for one in report(replay("x", **engine), tool_call_parser="hermes", **options).splitlines()
+        if one.startswith(held)
+    ]
+    assert line in told
+    without = report(replay("x", **engine), **options)
+    assert "tool_choice: auto leaves calls in the content" in without
+    assert "\nresponse_format: " in without
+
+
+def test_the_report_names_the_engines() -> None:
+    assert report().startswith("engine: recorded outputs\nmodel: replay\n")
+    vllm = VllmEngine(
+        "http://127.0.0.1:1/", "secret", tokenizer=byte_tokenizer(), chat_template=PLAIN, model="m"
+    )
+    vllm.version = "0.33.0"
+    assert report(vllm).startswith("engine: vLLM 0.33.0 at http://127.0.0.1:1\nmodel: m\n")
+    assert "secret" not in report(vllm)
+
+    async def absent() -> Any:
+        raise EngineUnavailable("nobody answers")
+
+    fleet = Fleet({"http://a": replay("x"), "http://b": replay("x")}, {"http://c": absent})
+    told = report(fleet).splitlines()
+    assert told[:3] == [
+        "engine: recorded outputs at http://a",
+        "engine: recorded outputs at http://b",
+        "engine: http://c, not reached yet",
+    ]
 
 
 def test_a_template_without_tools() -> None:

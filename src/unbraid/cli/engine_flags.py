@@ -104,7 +104,7 @@ async def _connected(args: argparse.Namespace) -> Engine:
 async def _open(url: str, args: argparse.Namespace, key: str | None) -> Engine:
     from unbraid.engines.connect import open_engine
 
-    return await open_engine(url, args.engine_kind, model=args.model, api_key=key)
+    return await open_engine(url, args.engine_kind, model=args.model, tokenizer=args.tokenizer, api_key=key)
 
 
 def address(url: str) -> str:

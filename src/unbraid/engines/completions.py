@@ -34,6 +34,8 @@ class CompletionsEngine(HttpEngine):
     Stop strings are found here, so that they work alike with every engine.
     """
 
+    kind = "OpenAI-compatible"
+
     def __init__(
         self,
         base_url: str,

@@ -28,6 +28,8 @@ class EmbeddedEngine(LlamaCppEngine):
     one is the default.
     """
 
+    kind = "llama.cpp in this process"
+
     def __init__(
         self,
         model_path: Path | str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -31,13 +31,14 @@ Opener = Callable[[], Awaitable[Engine]]
 
 @dataclass(frozen=True)
 class EngineState:
-    """One engine of a fleet at this moment.
+    """One engine of a fleet at this moment. ``kind`` is what it is, for people.
 
     ``running`` is how many generations are open on it; ``failures`` how many generations have
     failed on it before their first token, in all, and ``checks_failed`` how many health checks.
     """
 
     url: str
+    kind: str
     healthy: bool
     running: int
     failures: int
@@ -94,23 +95,26 @@ class Fleet:
 
     @classmethod
     async def open(cls, openers: Mapping[str, Opener]) -> Fleet:
-        """A fleet of those engines that can be opened now; the others are taken in once they can be.
+        """A fleet of those engines that can be reached now; the others are taken in once they can be.
 
-        Raises what the first one raised when none can be opened, and EngineError as ``Fleet`` does.
+        Raises EngineUnavailable when none can be reached, EngineError for one that is reached and
+        can't be used, and for those that differ.
         """
         results = await asyncio.gather(*(opener() for opener in openers.values()), return_exceptions=True)
         engines: dict[str, Engine] = {}
         absent: dict[str, Opener] = {}
         for (url, opener), result in zip(openers.items(), results, strict=True):
-            if isinstance(result, EngineError):
-                logger.warning("engine %s can't be used yet: %s", url, result)
+            if isinstance(result, EngineUnavailable):
+                logger.warning("engine %s can't be reached yet: %s", url, result)
                 absent[url] = opener
+            elif isinstance(result, EngineError):
+                raise EngineError(f"the engine {url} can't be used: {result}") from result
             elif isinstance(result, BaseException):
                 raise result
             else:
                 engines[url] = result
         if not engines:
-            raise next(result for result in results if isinstance(result, EngineError))
+            raise next(result for result in results if isinstance(result, EngineUnavailable))
         return cls(engines, absent)
 
     @property
@@ -235,7 +239,8 @@ class _Member:
     @property
     def state(self) -> EngineState:
         """What is shown of it."""
-        return EngineState(self.url, self.healthy, self.running, self._failures, self._checks_failed)
+        kind = getattr(self.engine, "kind", "engine")
+        return EngineState(self.url, kind, self.healthy, self.running, self._failures, self._checks_failed)
 
     @property
     def well(self) -> Engine:
@@ -269,19 +274,18 @@ class _Member:
         self._doubt = asyncio.Event()
         while True:
             await self._check(seconds)
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._doubt.wait(), seconds)
+            timer = asyncio.get_running_loop().call_later(seconds, self._doubt.set)
+            try:
+                await self._doubt.wait()
+            finally:
+                timer.cancel()
             self._doubt.clear()
 
     async def _check(self, seconds: float) -> None:
         """Ask the engine how it is; no answer within ``seconds`` is a bad one."""
         if self.engine is None and not await self._opened():
             return
-        try:
-            well = await asyncio.wait_for(self.well.health(), seconds)
-        except Exception:
-            well = False
-        if well:
+        if await self._answers(seconds):
             if not self.healthy:
                 logger.warning("engine %s answers again", self.url)
             self._in_a_row, self.healthy = 0, True
@@ -291,6 +295,14 @@ class _Member:
         if self.healthy and self._in_a_row >= self._until_down:
             self.healthy = False
             logger.warning("engine %s is down: its health check failed", self.url)
+
+    async def _answers(self, seconds: float) -> bool:
+        asking = asyncio.ensure_future(self.well.health())
+        try:
+            await asyncio.wait((asking,), timeout=seconds)
+            return asking.done() and asking.exception() is None and asking.result()
+        finally:
+            asking.cancel()
 
     async def _opened(self) -> bool:
         """Try to open an engine that is absent; each new reason is logged once."""

@@ -39,6 +39,8 @@ class LlamaCppEngine:
     of what was not given.
     """
 
+    kind = "llama.cpp"
+
     def __init__(
         self,
         base_url: str,

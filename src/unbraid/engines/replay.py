@@ -50,6 +50,8 @@ class ReplayEngine:
     ``max_tokens`` are respected, constraints are only noted.
     """
 
+    kind = "recorded outputs"
+
     def __init__(
         self,
         *recordings: Recording | str,

@@ -38,6 +38,8 @@ class SGLangEngine(HttpEngine):
     ``connect`` asks for what was not given and tries whether constraints are enforced.
     """
 
+    kind = "SGLang"
+
     def __init__(
         self,
         base_url: str,

@@ -28,6 +28,7 @@ class VllmEngine(CompletionsEngine):
 
     _remote_tokenizer = VllmTokenizer
     root = ""
+    kind = "vLLM"
     version = ""
 
     @staticmethod

@@ -20,7 +20,7 @@ from unbraid.server.apis import api_of, apis
 from unbraid.server.apis.responses import nothing_kept
 from unbraid.server.docs import openapi, page
 from unbraid.server.draining import draining
-from unbraid.server.foreign import ForeignCalls
+from unbraid.server.foreign import ForeignCalls, ForeignThinking
 from unbraid.server.key_guard import KeyGuard
 from unbraid.server.lag import Lag, watch_lag
 from unbraid.server.observe import Failures, Observers
@@ -48,7 +48,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
             await engine.close()
 
     document = msgspec.json.encode(openapi())
-    observer = Observers([ForeignCalls(setup.tool_parser), Failures()])
+    observer = Observers([ForeignCalls(setup), ForeignThinking(setup), Failures()])
 
     async def health(_: Request) -> Response:
         if admission.draining:

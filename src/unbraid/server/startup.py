@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from unbraid.check import check_prompt
-from unbraid.engines.base import Engine
+from unbraid.engines.base import Dialect, Engine
+from unbraid.engines.fleet import EngineState
 from unbraid.engines.template import TOOL_TEMPLATE, ChatTemplate, knows_tools
 from unbraid.errors import IncompatiblePair, InvalidRequest
 from unbraid.formats import preset
 from unbraid.pair import halves
+from unbraid.server.cures import reasoning_cure
 from unbraid.server.keys import Keys
 from unbraid.server.options import Options
 from unbraid.server.setup import Enforce, Setup, StrictLevel
@@ -27,6 +29,12 @@ CHATML_TOOLS = ("hermes", "qwen3_json")
 STRICT_LEVELS = ("auto", "function", "parameter")
 HARMONY_MARKS = ("<|channel|>", "<|start|>assistant")
 EFFORT = "reasoning_effort"
+GRAMMARS: dict[Dialect, str] = {
+    "llguidance": "a grammar (llguidance)",
+    "structural_tag": "a structural tag",
+    "gbnf": "a grammar (GBNF)",
+}
+"""The dialects that hold thinking and demands in one, the first is taken."""
 PROBE = ({"role": "user", "content": "Hello"},)
 
 
@@ -187,6 +195,7 @@ def _with_report(
     setup: Setup, engine: Engine, pair: _Pair, where: str, switch: Switch | None, odd: list[str]
 ) -> Setup:
     lines = [
+        *_engine_lines(engine),
         f"model: {', '.join(setup.models)}",
         f"reasoning: {pair.reasoning or 'none'}, tool calls: {pair.tools or 'none'} ({pair.why})",
         f"chat template: {where}",
@@ -195,8 +204,22 @@ def _with_report(
         *_tool_lines(setup, engine),
         *_budget_lines(setup),
         *(f"hint: {one}" for one in (*odd, *_hints(setup))),
+        *(f"warning: {one}" for one in _warnings(setup)),
     ]
     return replace(setup, report=tuple(lines))
+
+
+def _engine_lines(engine: Engine) -> list[str]:
+    """What generates, and where."""
+    several: tuple[EngineState, ...] | None = getattr(engine, "engines", None)
+    if several is not None:
+        return [
+            f"engine: {one.kind} at {one.url}" if one.healthy else f"engine: {one.url}, not reached yet"
+            for one in several
+        ]
+    product = f"{getattr(engine, 'kind', 'engine')} {getattr(engine, 'version', '')}".strip()
+    place = None if product.endswith("process") else getattr(engine, "base_url", None)
+    return [f"engine: {product} at {place}" if place else f"engine: {product}"]
 
 
 def _switch_lines(setup: Setup, switch: Switch | None) -> list[str]:
@@ -238,21 +261,27 @@ def _marker_lines(setup: Setup, engine: Engine) -> list[str]:
 
 
 def _tool_lines(setup: Setup, engine: Engine) -> list[str]:
+    """How demands are held: forced calls, strict tools, and schemas of answers."""
     if setup.tool_parser is None:
-        return ["tool_choice: auto leaves calls in the content; required and named are refused"]
-    dialects = engine.capabilities.dialects
-    if "llguidance" in dialects:
-        how = "by a grammar (llguidance) from the first token, thinking included"
-    elif "structural_tag" in dialects:
-        how = "by a structural tag"
-    elif "gbnf" in dialects:
-        how = "by a grammar (GBNF) from the first token, thinking included"
+        lines = ["tool_choice: auto leaves calls in the content; required and named are refused"]
+        what = "response_format"
     else:
-        return [
-            "tool_choice: auto; required, named and strict tools are refused, the engine takes no grammar"
-        ]
-    level = setup.strict_level or "auto"
-    return [f"tool_choice: required, named and strict tools are enforced {how}; strict level: {level}"]
+        lines = []
+        what = "tool_choice required and named, strict tools and response_format"
+    dialect = next((one for one in GRAMMARS if one in engine.capabilities.dialects), None)
+    level = f"; strict level: {setup.strict_level or 'auto'}" if setup.tool_parser else ""
+    if setup.enforce == "off":
+        return [*lines, f"{what}: not enforced, for --enforce is off"]
+    if dialect is not None:
+        how = f"enforced by {GRAMMARS[dialect]} from the first token, thinking included"
+        rest = ", else checked" if setup.enforce == "check" else ""
+        return [*lines, f"{what}: {how}{rest}{level}"]
+    if setup.enforce == "check":
+        return [*lines, f"{what}: checked in the finished answer, for the engine takes no grammar{level}"]
+    return [
+        *lines,
+        f"{what}: refused, for the engine takes no grammar; --enforce check checks the finished answer",
+    ]
 
 
 def _budget_lines(setup: Setup) -> list[str]:
@@ -266,11 +295,19 @@ def _budget_lines(setup: Setup) -> list[str]:
 
 
 def _hints(setup: Setup) -> list[str]:
-    found = []
-    if setup.reasoning_parser is None and setup.tool_parser not in HARMONY:
-        with suppress(InvalidRequest):
-            prompt = setup.template.render(PROBE, kwargs=setup.template_kwargs)
-            found += [f"{one.message} ({one.hint})" for one in check_prompt(None, prompt)]
     if setup.tool_parser is not None and not knows_tools(setup.template.source):
-        found.append("the chat template doesn't show tools to the model; --chat-template unbraid does")
-    return found
+        return ["the chat template doesn't show tools to the model; --chat-template unbraid does"]
+    return []
+
+
+def _warnings(setup: Setup) -> list[str]:
+    """What will be misread: thinking that the prompt opens, and that nobody reads."""
+    if setup.reasoning_parser is not None or setup.tool_parser in HARMONY:
+        return []
+    with suppress(InvalidRequest):
+        prompt = setup.template.render(PROBE, kwargs=setup.template_kwargs)
+        return [
+            f"{one.message}: {reasoning_cure(one.marker, setup.tool_parser)}"
+            for one in check_prompt(None, prompt)
+        ]
+    return []
