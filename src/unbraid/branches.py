@@ -14,6 +14,7 @@ from decimal import Context, Decimal
 from itertools import islice, product
 from typing import NamedTuple
 
+from .effort import give_up, spend
 from .literals import WHITE, escape_surrogates, integer_text, json_kind, number_text, python_to_json
 
 __all__ = ["KINDS", "Branch", "Conjunction", "expand", "matches"]
@@ -24,6 +25,7 @@ KINDS = ("null", "integer", "number", "boolean", "object", "array", "string")
 Conjunction = tuple[dict[str, object], ...]
 
 _WORK = 4096  # schema nodes that one expansion visits
+_PARTS = 32768  # schemas that all branches of one expansion hold together, on the way too
 _NESTING = 64  # combinators inside combinators
 _MOST = 1024  # branches of one schema
 
@@ -44,26 +46,33 @@ class _Expansion:
     def __init__(self, root: object) -> None:
         self.root = root
         self.left = _WORK
+        self.parts = _PARTS
         self.active: set[str] = set()
 
     def branches(self, node: object, depth: int) -> list[Conjunction]:
-        if node is False or depth > _NESTING or self.left <= 0:
+        if depth > _NESTING or self.left <= 0:
+            give_up()
+            return []
+        if node is False:
             return []
         if not isinstance(node, dict):
             return [()]
         self.left -= 1
+        spend(1)
         found: list[Conjunction] = [(node,)] if node else [()]
         ref = node.get("$ref")
         if isinstance(ref, str):
-            found = _both(found, self.reference(ref, depth))
+            found = self.both(found, self.reference(ref, depth))
         for part in _list(node.get("allOf")):
-            found = _both(found, self.branches(part, depth + 1))
+            found = self.both(found, self.branches(part, depth + 1))
         for word in ("anyOf", "oneOf"):
             parts = _list(node.get(word))
             if parts:
-                found = _both(found, [one for part in parts for one in self.branches(part, depth + 1)])
+                found = self.both(found, [one for part in parts for one in self.branches(part, depth + 1)])
         if node.get("nullable") is True:
             found.append(({"type": "null"},))
+        if len(found) > _MOST:
+            give_up()
         return found[:_MOST]
 
     def reference(self, ref: str, depth: int) -> list[Conjunction]:
@@ -74,9 +83,19 @@ class _Expansion:
         self.active.discard(ref)
         return found
 
-
-def _both(left: list[Conjunction], right: list[Conjunction]) -> list[Conjunction]:
-    return [a + b for a, b in islice(product(left, right), _MOST)]
+    def both(self, left: list[Conjunction], right: list[Conjunction]) -> list[Conjunction]:
+        """What holds when one of each side holds; no more of it than may be made."""
+        if len(left) * len(right) > _MOST:
+            give_up()
+        found = []
+        for a, b in islice(product(left, right), _MOST):
+            self.parts -= len(a) + len(b)
+            if self.parts < 0:
+                give_up()
+                break
+            found.append(a + b)
+        spend(len(found))
+        return found
 
 
 def _list(value: object) -> list[object]:
@@ -176,14 +195,27 @@ class Branch:
     ``typed`` is False if nothing in it says what the value is (it then takes any string).
     """
 
-    __slots__ = ("_bounds", "_lengths", "_members", "_patterns", "kinds", "parts", "typed")
+    __slots__ = (
+        "_bounds",
+        "_lengths",
+        "_members",
+        "_numbers",
+        "_patterns",
+        "_texts",
+        "kinds",
+        "parts",
+        "typed",
+    )
 
     def __init__(self, parts: Conjunction) -> None:
+        spend(len(parts))
         self.parts = parts
         self._members: list[list[object]] = []
         self._bounds: list[_Bound] = []
         self._lengths: list[tuple[Decimal, Decimal]] = []
         self._patterns: list[str] = []
+        self._texts: list[frozenset[str]] | None = None
+        self._numbers: list[frozenset[Decimal | None]] | None = None
         kinds: frozenset[str] | None = None
         hints: set[str] = set()
         for part in parts:
@@ -225,10 +257,25 @@ class Branch:
         """Whether this branch allows this string."""
         return (
             "string" in self.kinds
-            and all(text in (one for one in some if isinstance(one, str)) for some in self._members)
+            and all(text in listed for listed in self._strings())
             and all(least <= len(text) <= most for least, most in self._lengths)
             and all(matches(pattern, text) is not False for pattern in self._patterns)
         )
+
+    def _strings(self) -> list[frozenset[str]]:
+        """The strings of each list of members."""
+        if self._texts is None:
+            self._texts = [frozenset(one for one in some if isinstance(one, str)) for some in self._members]
+        return self._texts
+
+    def _listed_numbers(self) -> list[frozenset[Decimal | None]]:
+        """The numbers of each list of members."""
+        if self._numbers is None:
+            self._numbers = [
+                frozenset(_decimal(one) for one in some if type(one) in (int, float))
+                for some in self._members
+            ]
+        return self._numbers
 
     def recognises(self, text: str) -> bool:
         """Whether this branch wants only strings, by a pattern, and this one matches."""
@@ -264,13 +311,13 @@ class Branch:
             return (
                 number is not None
                 and all(bound.holds(number, bound.limit) for bound in self._bounds)
-                and all(any(_decimal(one) == number for one in some if type(one) in (int, float))
-                        for some in self._members)
-            )  # fmt: skip
+                and all(number in listed for listed in self._listed_numbers())
+            )
         if kind == "null":
             return all(None in some for some in self._members)
         if kind == "boolean":
             return all(any(one is (value == "true") for one in some) for some in self._members)
+        spend(sum(map(len, self._members)))
         return all(any(_same(one, value) for one in some) for some in self._members)
 
 

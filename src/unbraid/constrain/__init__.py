@@ -19,6 +19,7 @@ from typing import Any, Literal
 from unbraid import validate
 from unbraid.constrain.build import Limits, Thinking, build, marker_maker
 from unbraid.constrain.channels import build_channels
+from unbraid.constrain.checks import TOO_MUCH
 from unbraid.constrain.gbnf import to_gbnf
 from unbraid.constrain.lark import to_lark
 from unbraid.constrain.plain import plain_schema
@@ -26,6 +27,7 @@ from unbraid.constrain.request import Demand, demand
 from unbraid.constrain.response import build_response
 from unbraid.constrain.tree import Grammar, json_node
 from unbraid.constrain.xgrammar import to_structural_tag
+from unbraid.effort import Spent, bounded
 from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.pair import read_pair, with_family
 from unbraid.request import picked
@@ -151,14 +153,15 @@ def constrain(
     _check_options(thinking, strict_level, reads_as, markers, max_calls, max_white, max_string)
     reasoning_parser, tool_parser, _ = with_family(format, reasoning_parser, tool_parser)
     found = read_pair(reasoning_parser, tool_parser, response_template, tokenizer)
-    wanted = demand(
-        tools,
-        tool_choice,
-        parallel=parallel_tool_calls,
-        level=strict_level,
-        schema=response_schema,
-        max_calls=_most(found[1] or found[2], max_calls),
-    )
+    with _nested():
+        wanted = demand(
+            tools,
+            tool_choice,
+            parallel=parallel_tool_calls,
+            level=strict_level,
+            schema=response_schema,
+            max_calls=_most(found[1] or found[2], max_calls),
+        )
     if reads_as == "json":
         return _plain(found, wanted, thinking, picked(tool_choice).named, max_string)
     if wanted is None:
@@ -255,11 +258,14 @@ def _plain(
 
 @contextmanager
 def _nested() -> Iterator[None]:
-    """Schemas whose references lead ever deeper are refused where the recursion ends."""
+    """Schemas that refer ever deeper are refused where the recursion ends, others by what they cost."""
     try:
-        yield
+        with bounded():
+            yield
     except RecursionError:
         raise Unsupported("the schemas refer too deep into each other to be held", param="tools") from None
+    except Spent:
+        raise Unsupported(TOO_MUCH.format("the schemas of the request"), param="tools") from None
 
 
 def _most(half: Tools | Joint | None, max_calls: int) -> int:

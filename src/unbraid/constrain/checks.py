@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
+from math import lcm
 from typing import Any
 
 from unbraid.branches import KINDS, Branch, Conjunction, expand
 from unbraid.constrain.conjunctions import declared
 from unbraid.constrain.patterns import widths
 from unbraid.constrain.possible import BOUNDS, possible
+from unbraid.effort import Spent, spend
 from unbraid.errors import InvalidRequest, Unsupported
 
 __all__ = ["DEPTH", "LARGEST", "check_depth", "checked"]
@@ -25,10 +27,14 @@ DEPTH = 64
 """Levels of objects and lists in a schema."""
 LARGEST = 10**18
 """Bounds of numbers beyond this are drawn in to it."""
+TOO_MUCH = "{} can be satisfied in too many ways, or have too many keys beside each other, to be held"
 _FARTHEST = 10**17  # a least value above this, or a greatest below its negative, can't be held
 _COUNT = 65536  # the same for counts of characters, items and keys
 _DIGITS = 17  # behind the point
-_STEP_DIGITS = 9  # of multipleOf
+_PER_STEP = 4  # what a state of such an automaton costs a grammar, in steps of work
+_PER_PAIR = 16  # the same for two patterns of keys
+_PLACES = 9  # of multipleOf behind the point
+_STEP = 5000  # the greatest step of multipleOf, its point left out; longer automata fail in the middle
 _MOST = 10**309  # above every finite float
 _BEGINNING = re.compile(r"\^([A-Za-z0-9_-]+)(?![*+?{])")
 _COMPOSITES = 256
@@ -68,7 +74,10 @@ def checked(schema: Any, where: str, *, arguments: bool = False) -> Any:
     """
     check_depth(schema, where)
     copied = _copied(schema, where)
-    _Check(copied, where, arguments).run()
+    try:
+        _Check(copied, where, arguments).run()
+    except Spent:
+        raise Unsupported(TOO_MUCH.format(where), param=where) from None
     return copied
 
 
@@ -165,6 +174,14 @@ def _apart(patterns: list[str]) -> bool:
     return len(texts) == len(patterns) and not any(later.startswith(text) for text, later in pairwise(texts))
 
 
+def _step(*steps: int | float) -> int:
+    """The step of all multipleOf together, its point left out: 125 of 0.125, 15 of 0.5 and 0.3."""
+    decimals = [Decimal(str(one)).normalize() for one in steps]
+    exponents = [int(one.as_tuple().exponent) for one in decimals]
+    scale = Decimal(10) ** -min(0, *exponents)
+    return lcm(*(int(one * scale) for one in decimals))
+
+
 class _Check:
     def __init__(self, root: Any, where: str, arguments: bool) -> None:
         self.root = root
@@ -204,13 +221,15 @@ class _Check:
         if isinstance(schema.get("unevaluatedProperties", True), dict):
             raise self.refuse(at, "unevaluatedProperties", "can't be held as a schema")
         patterns = [(schema["pattern"], f"{at}.pattern")] if "pattern" in schema else []
-        patterns += [(key, f"{at}.patternProperties") for key in schema.get("patternProperties", ())]
+        keyed = schema.get("patternProperties", ())
+        spend(_PER_PAIR * len(keyed) ** 2)
+        patterns += [(key, f"{at}.patternProperties") for key in keyed]
         for pattern, place in patterns:
             try:
                 widths(pattern)
             except Unsupported as problem:
                 raise Unsupported(f"{place}: {problem.message}", param=place) from None
-        if not _apart(list(schema.get("patternProperties", ()))):
+        if not _apart(list(keyed)):
             raise self.refuse(at, "patternProperties", "may match the same key twice")
         for word in _COUNTS:
             if schema.get(word, 0) > _COUNT:
@@ -228,10 +247,9 @@ class _Check:
         """A bound of a number: of a size and a length that every notation can hold."""
         value = schema[word]
         if word == "multipleOf":
-            digits = Decimal(str(value)).normalize().as_tuple()
-            shift = digits.exponent if isinstance(digits.exponent, int) else 0
-            if len(digits.digits) + abs(shift) > _STEP_DIGITS + 1:
-                raise self.refuse(at, word, "has too many digits")
+            if not 10**-_PLACES <= value <= _STEP or _step(value) > _STEP:
+                raise self.refuse(at, word, f"is a step of more than {_STEP}, its point left out")
+            spend(_PER_STEP * _step(value))
             return
         upper = word.endswith("aximum")
         if (value < -_FARTHEST) if upper else (value > _FARTHEST):
@@ -333,6 +351,7 @@ class _Check:
                 raise Unsupported(f"{place}: no value can satisfy this schema", param=place)
             for parts in left:
                 self.counted(parts, place)
+                self.stepped(parts, place)
                 for key, both in self.composites(parts):
                     if str(both) not in seen and len(seen) < _COMPOSITES:
                         seen.add(str(both))
@@ -347,6 +366,15 @@ class _Check:
                     raise Unsupported(
                         f"{place}: no grammar here can hold {word} beside other parts", param=place
                     )
+
+    @staticmethod
+    def stepped(parts: Conjunction, place: str) -> None:
+        """Refuse steps that together are too long."""
+        steps: list[Any] = [part["multipleOf"] for part in parts if "multipleOf" in part]
+        if len(steps) > 1 and _step(*steps) > _STEP:
+            raise Unsupported(
+                f"{place}: several multipleOf are a step of more than {_STEP} together", param=place
+            )
 
     @staticmethod
     def composites(parts: Conjunction) -> list[tuple[str, dict[str, Any]]]:

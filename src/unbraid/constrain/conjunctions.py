@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from unbraid.branches import Conjunction, matches
+from unbraid.effort import spend
 
 __all__ = ["declared", "extra_schema", "members", "required_keys", "schema_of", "whole_number"]
 
@@ -17,6 +18,7 @@ def members(parts: Conjunction) -> list[Any] | None:
     for part in parts:
         for listed in (part.get("enum"), [part["const"]] if "const" in part else None):
             if isinstance(listed, (list, tuple)):
+                spend(len(listed))
                 texts = {json.dumps(one, sort_keys=True) for one in listed}
                 found = [
                     one
@@ -49,6 +51,7 @@ def declared(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The declared keys that may be there, and all that must hold of their values."""
     parts = list(parts)
     maps = [part["properties"] for part in parts if isinstance(part.get("properties"), dict)]
+    spend(len(parts) * sum(map(len, maps)))
     schemas = {key: schema_of(parts, key) for one in maps for key in one}
     return {key: schema for key, schema in schemas.items() if schema is not False}
 

@@ -26,6 +26,7 @@ from unbraid.constrain.tree import (
     Space,
     Text,
 )
+from unbraid.effort import spend
 
 __all__ = ["to_lark"]
 
@@ -75,6 +76,7 @@ class _Emitter:
 
     def expression(self, node: Node) -> str:
         """What stands for a node inside a rule."""
+        spend(1)
         if isinstance(node, Text):
             return json.dumps(node.text, ensure_ascii=False) if node.text else '""'
         if isinstance(node, Marker):

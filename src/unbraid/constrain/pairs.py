@@ -16,7 +16,8 @@ from unbraid.constrain.patterns import negated, whole
 from unbraid.constrain.possible import possible
 from unbraid.constrain.request import Tool
 from unbraid.constrain.tree import Marker, Node, Regex, Repeat, Run, Space, Text, alt, maybe, seq
-from unbraid.constrain.typed import Typed
+from unbraid.constrain.typed import CHARS, Typed
+from unbraid.effort import spend
 from unbraid.errors import Unsupported
 from unbraid.literals import PYTHON_WORDS, WHITE, encode_entities, json_kind, quote
 from unbraid.schema import Slot, Typer
@@ -106,6 +107,7 @@ class RawPairs:
         for parts in branches:
             for key, schema in declared(parts).items():
                 text = json.dumps(schema, sort_keys=True)
+                spend(1 + len(text) // CHARS)
                 if seen.setdefault(key, text) != text:
                     raise self.typed.refuse("the branches of the schema give this key different types",
                                             f".properties.{key}")  # fmt: skip

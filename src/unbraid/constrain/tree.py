@@ -32,6 +32,14 @@ __all__ = [
 ]
 
 
+def _hash_once(node: object) -> int:
+    """The hash of a node by its fields, found once: what holds others would hash all of them each time."""
+    known: int | None = node.__dict__.get("_hash")
+    if known is None:
+        known = node.__dict__["_hash"] = hash((type(node), *node.__dict__.values()))
+    return known
+
+
 @dataclass(frozen=True)
 class Text:
     """Exactly this text."""
@@ -111,12 +119,16 @@ class Seq:
 
     items: tuple[Node, ...] = ()
 
+    __hash__ = _hash_once
+
 
 @dataclass(frozen=True)
 class Alt:
     """One of its options."""
 
     options: tuple[Node, ...]
+
+    __hash__ = _hash_once
 
 
 @dataclass(frozen=True)
@@ -126,6 +138,8 @@ class Repeat:
     item: Node
     least: int
     most: int
+
+    __hash__ = _hash_once
 
 
 Node = Text | Marker | Space | Run | Regex | Json | Ref | Seq | Alt | Repeat

@@ -23,14 +23,17 @@ from unbraid.constrain.disjoint import disjoint
 from unbraid.constrain.notations import Notation
 from unbraid.constrain.patterns import FORMATS
 from unbraid.constrain.tree import Node, Ref, Regex, Repeat, Text, alt, json_node, maybe, seq
+from unbraid.effort import spend
 from unbraid.errors import Unsupported
 
-__all__ = ["INTEGER", "NUMBER", "Typed"]
+__all__ = ["CHARS", "INTEGER", "NUMBER", "Typed"]
 
 INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
 NUMBER = INTEGER + r"(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?"
 MOST = 256
+CHARS = 256  # of a schema as text that cost as much as a step
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_EXPANDED = ("$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf")  # said by the parts of a branch
 _REFUSED = ("not", "if", "dependentRequired", "dependentSchemas", "propertyNames", "contains")
 
 
@@ -56,6 +59,7 @@ class Typed:
         self.max_string = max_string
         self.where = where
         self.names: dict[str, str] = {}
+        self.disjoint: dict[int, bool] = {}
 
     def refuse(self, what: str, path: str) -> Unsupported:
         return Unsupported(f"{self.where}{path}: {what}", param=self.where + path)
@@ -145,7 +149,9 @@ class Typed:
         if kind == "string":
             least, most, pattern = self.string_bounds(parts, path)
             return self.held(lambda: self.notation.string(least, most, pattern), path)
-        key = json.dumps([kind, *parts], sort_keys=True)
+        plain = [{word: part[word] for word in part if word not in _EXPANDED} for part in parts]
+        key = json.dumps([kind, *plain], sort_keys=True)
+        spend(len(key) // CHARS)
         if kind == "array":
             return self.shared(key, lambda: self.array(parts, path))
         return self.shared(key, lambda: seq(Text("{"), self.entries(parts, path), Text("}")))
@@ -156,8 +162,14 @@ class Typed:
             for word in _REFUSED:
                 if word in part:
                     raise self.refuse(f"{word} can't be held in this format", path)
-            if not disjoint(self.root, part.get("oneOf")):
+            if not self.apart(part.get("oneOf")):
                 raise self.refuse("the branches of oneOf overlap, which no grammar can hold", path)
+
+    def apart(self, branches: Any) -> bool:
+        """Whether the branches of a oneOf exclude each other; each list is looked at once."""
+        if id(branches) not in self.disjoint:
+            self.disjoint[id(branches)] = disjoint(self.root, branches)
+        return self.disjoint[id(branches)]
 
     def word(self, value: Any) -> Node:
         node = self.notation.literal(value)
@@ -277,6 +289,7 @@ class Typed:
     def chain(self, nodes: list[tuple[bool, Node]], extra: Node | None, least: int, most: int = MOST) -> Node:
         """Entries in order with commas between them, the optional ones left out at will."""
         comma = self.notation.comma
+        spend(len(nodes) * (len(nodes) + 1) // 2)
         if not nodes:
             return Text("") if extra is None else self.listed(extra, least, most)
         most = max(most, least)
