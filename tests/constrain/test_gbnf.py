@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.constrain.cases import PAIRS, TOOLS, function, halves, markers, parser, states, thinking_of
 from tests.constrain.gbnf import Matcher, matcher, walk
 from tests.constrain.helpers import vocabulary
+from tests.constrain.llama import llama
 from tests.constrain.test_law6 import BITS, CHOICES, KEYS, OPENERS, check, strands_of
 from tests.constrain.test_written import CALLS, REQUESTS, WRITER_STATES, answers_before_calls, rendered
 from unbraid.constrain import constrain
@@ -19,7 +21,7 @@ from unbraid.syntax import Channels, Tools
 from unbraid.writer import write
 
 FUZZ = int(os.environ.get("UNBRAID_FUZZ") or 0)
-WALKS = 100 if FUZZ else 4
+WALKS = 100 if FUZZ else 3
 UNBRAID_PAIRS = [pytest.param(*pair, id=f"{pair[0]}+{pair[1]}") for pair in PAIRS]
 
 
@@ -152,3 +154,32 @@ def test_wrong_outputs_are_refused(reasoning: str | None, tool: str) -> None:
         wrong["an end while it thinks"] = whole[: whole.index("so it is") + 8]
     for what, text in wrong.items():
         assert not match.accepts(text), (what, text)
+
+
+def mutant(text: str, rng: random.Random) -> str:
+    """A text with a piece left out, doubled, or another character in it."""
+    low = rng.randrange(len(text))
+    high = min(len(text), low + rng.choice((1, 1, 3, 12)))
+    piece = rng.choice(("", text[low:high] * 2, rng.choice("<>{}\"\\'\n ｜é0x")))
+    return text[:low] + piece + text[high:]
+
+
+@pytest.mark.parametrize(("reasoning", "tool"), UNBRAID_PAIRS)
+def test_llama_cpp_agrees(reasoning: str | None, tool: str) -> None:
+    """The engine's own sampler takes and refuses the same texts, written ones and mutants of them."""
+    found = states(reasoning)
+    turn = PAIRS.index((reasoning, tool))
+    state, choice = found[turn % len(found)], ("required", "auto")[turn % 2]
+    gbnf = grammar(reasoning, tool, state, tool_choice=choice)
+    match, engine = Matcher(gbnf), llama()
+    rng = random.Random(turn)
+    refused = 0
+    for calls in CALLS:
+        text = rendered(reasoning, tool, state, calls)
+        assert engine.accepts(gbnf, text), text
+        for _ in range(4):
+            wrong = mutant(text, rng)
+            accepted = match.accepts(wrong)
+            assert engine.accepts(gbnf, wrong) == accepted, wrong
+            refused += not accepted
+    assert refused
