@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -204,19 +204,24 @@ class SocketServer:
         kind = "text/event-stream" if self.status.startswith("200") else "application/json"
         writer.write(f"HTTP/1.1 {self.status}\r\ncontent-type: {kind}\r\n".encode())
         writer.write(b"transfer-encoding: chunked\r\n\r\n")
-        for piece in self.answer:
-            writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-            await writer.drain()
         if self.hold:
-            await reader.read()
+            with suppress(ConnectionError):
+                await self._write(writer)
+                await reader.read()
             self.closed += 1
             self.gone.set()
             return False
+        await self._write(writer)
         if self.cut:
             return False
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    async def _write(self, writer: asyncio.StreamWriter) -> None:
+        for piece in self.answer:
+            writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            await writer.drain()
 
     def _tokens(self, writer: asyncio.StreamWriter, path: str, body: Any) -> bool:
         if path == "/detokenize":
