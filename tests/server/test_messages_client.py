@@ -7,6 +7,8 @@ from typing import Any
 
 import anthropic
 import pytest
+from anthropic import beta_async_tool
+from pydantic import BaseModel
 
 from .anthropic_helpers import BODY, THINKING, WEATHER_TOOL, alike, client, plain
 from .helpers import CALL, USER, replay
@@ -68,6 +70,44 @@ def test_a_loop_of_tools() -> None:
         assert "<think>\nNeed data.\n</think>\n\nLet me look." in prompt
         assert CALL in prompt
         assert "<tool_response>\nRain in Oslo\n</tool_response>" in prompt
+
+
+@beta_async_tool
+async def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"Rain in {city}"
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_the_client_s_own_loop_of_tools(streams: bool) -> None:
+    engine = replay(TEXT, "I know it.\n</think>\n\nIt rains in Oslo.<|im_end|>")
+
+    async def run() -> Any:
+        asked = {**BODY, **THINKING, "tools": [get_weather]}
+        if not streams:
+            return await client(engine).beta.messages.tool_runner(**asked).until_done()
+        async for stream in client(engine).beta.messages.tool_runner(**asked, stream=True):
+            last = await stream.get_final_message()
+        return last
+
+    answer = asyncio.run(run())
+    assert answer.content[-1].text == "It rains in Oslo."
+    assert len(engine.requests) == 2
+    assert "<tool_response>\nRain in Oslo\n</tool_response>" in engine.requests[1].prompt
+
+
+class City(BaseModel):
+    name: str
+
+
+def test_an_answer_in_a_shape() -> None:
+    engine = replay('{"name": "Oslo"}', dialects=("llguidance",))
+
+    async def run() -> Any:
+        return await client(engine).messages.parse(**BODY, output_format=City)
+
+    assert asyncio.run(run()).parsed_output == City(name="Oslo")
+    assert engine.requests[0].constraint is not None
 
 
 def test_tokens_are_counted() -> None:

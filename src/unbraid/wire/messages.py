@@ -281,13 +281,18 @@ def _object(text: str) -> dict[str, Any]:
 # -- the end ------------------------------------------------------------------------
 
 
-def stop_reason(finish_reason: str, matched: str | None) -> StopReason:
-    """Why a message ended; ``finish_reason`` is the parser's, ``matched`` the stop string if one did."""
-    if finish_reason == "tool_calls":
+def stop_reason(finish_reason: str, matched: str | None, broken: bool) -> StopReason:
+    """Why a message ended; ``finish_reason`` is the parser's, ``matched`` the stop string if one did.
+
+    ``broken``: a call is not whole. Clients know that of messages that end with ``max_tokens``.
+    """
+    if finish_reason == "tool_calls" and not broken:
         return "tool_use"
-    if finish_reason != "stop":
+    if finish_reason not in ("stop", "tool_calls"):
         return "max_tokens"
-    return "end_turn" if matched is None else "stop_sequence"
+    if matched is not None:
+        return "stop_sequence"
+    return "max_tokens" if broken else "end_turn"
 
 
 def usage(prompt: int, completion: int, thinking: int | None) -> MessageUsage:

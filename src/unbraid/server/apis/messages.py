@@ -119,7 +119,8 @@ def _id(job: Job) -> str:
 
 
 def _stop(result: Result) -> StopDelta:
-    return StopDelta(stop_reason(result.finish_reason, result.stop_reason), result.stop_reason)
+    broken = not all(call.complete for call in result.message.tool_calls)
+    return StopDelta(stop_reason(result.finish_reason, result.stop_reason, broken), result.stop_reason)
 
 
 def _usage(job: Job, result: Result) -> MessageUsage:
