@@ -12,6 +12,7 @@ from unbraid.server.apis.responses_chat import ask_of
 from unbraid.server.apis.responses_request import decode
 from unbraid.server.normal import Ask
 from unbraid.server.normal import normalise as chat_ask
+from unbraid.server.paths import renamed
 from unbraid.server.requests import decode as decode_chat
 
 from .helpers import CALL, NOT_THINKING, WEATHER, replay
@@ -385,6 +386,15 @@ def test_instructions_and_what_stands_first_are_one_message(
     *start, user, last = found.messages
     assert [(one["role"], one["content"]) for one in start] == [("system", text) for text in expected]
     assert (user["role"], last) == ("user", {"role": "system", "content": "z"})
+
+
+def test_a_message_is_named_by_its_first_item() -> None:
+    found = ask({"instructions": "A", "input": [{"role": "system", "content": "B"}, *HISTORIES[4][0]]})
+    names = [renamed(InvalidRequest("", param=f"messages[{n}].content"), found.paths) for n in range(6)]
+    assert [error.param for error in names if isinstance(error, InvalidRequest)] == [
+        *("instructions.content", "input[1].content", "input[5].content", "input[6].content"),
+        *("input[7].content", "input[9].content"),
+    ]
 
 
 # -- tools of other kinds ------------------------------------------------------

@@ -46,6 +46,7 @@ _PATHS: Paths = (
     ("response_format", "text.format"),
     ("reasoning_effort", "reasoning.effort"),
     ("max_completion_tokens", "max_output_tokens"),
+    ("max_tokens", "max_output_tokens"),
 )
 
 
@@ -93,10 +94,10 @@ class _Tools:
 
 def ask_of(request: ResponsesRequest, plain: Mapping[str, Any]) -> Ask:
     """What a request means. Raises InvalidRequest for fields that contradict each other."""
-    tools = _tools(request)
+    tools, history = _tools(request), _history(request)
     chat: dict[str, Any] = {name: getattr(request, name) for name in _SAME}
     chat |= {
-        "messages": _messages(request),
+        "messages": history.messages,
         "tools": tools.functions or None,
         "tool_choice": _choice(request.tool_choice, tools),
         "max_completion_tokens": request.max_output_tokens,
@@ -105,7 +106,11 @@ def ask_of(request: ResponsesRequest, plain: Mapping[str, Any]) -> Ask:
         "stream_options": {} if request.stream_options is not None else None,
         **_logprobs(request),
     }
-    paths = (*_PATHS, *((f"tools[{n}].function", path) for n, path in enumerate(tools.paths)))
+    paths = (
+        *((f"messages[{n}]", path) for n, path in enumerate(history.paths)),
+        *((f"tools[{n}].function", path) for n, path in enumerate(tools.paths)),
+        *_PATHS,
+    )
     with named_as(paths):
         ask = normalise(checked(chat, ChatRequest), chat)
     names = ToolNames(frozenset(tools.custom), tools.spaces)
@@ -172,88 +177,89 @@ def _logprobs(request: ResponsesRequest) -> dict[str, Any]:
 # -- history -------------------------------------------------------------------
 
 
-def _messages(request: ResponsesRequest) -> list[dict[str, Any]]:
+def _history(request: ResponsesRequest) -> _History:
     history = _History()
     if isinstance(request.input, str):
-        history.messages.append({"role": "user", "content": request.input})
+        history.say("input", {"role": "user", "content": request.input})
     else:
-        for item in request.input:
-            history.add(item)
-    return _instructed(request.instructions, history.messages)
-
-
-def _instructed(instructions: str | None, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with the instructions in front.
-
-    Many templates take one system message only, so those at the beginning become one.
-    """
-    if instructions is None:
-        return messages
-    count = 0
-    while count < len(messages) and messages[count]["role"] in ("system", "developer"):
-        count += 1
-    texts = [instructions, *(message["content"] for message in messages[:count])]
-    return [{"role": "system", "content": "\n\n".join(texts)}, *messages[count:]]
+        for n, item in enumerate(request.input):
+            history.add(f"input[{n}]", item)
+    if request.instructions is not None:
+        history.begin_with("instructions", request.instructions)
+    return history
 
 
 class _History:
-    """Makes messages of items: what the model gave in one turn is one message."""
+    """Makes messages of items: what the model gave in one turn is one message.
+
+    ``paths`` tell for each message where in the request it begins.
+    """
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self._turn: dict[str, Any] | None = None
 
-    def add(self, item: InputItem) -> None:
+    def say(self, path: str, message: dict[str, Any]) -> None:
+        """The next message, of somebody else than the model."""
+        self._turn = None
+        self.messages.append(message)
+        self.paths.append(path)
+
+    def add(self, path: str, item: InputItem) -> None:
         """The next item."""
         if isinstance(item, InputReasoning):
-            self._think(item)
+            self._think(path, item)
         elif isinstance(item, InputCall):
-            self._call(item.call_id, item.namespace, item.name, item.arguments)
+            self._call(path, item, item.arguments)
         elif isinstance(item, InputCustomCall):
-            arguments = json.dumps({"input": item.input}, ensure_ascii=False)
-            self._call(item.call_id, item.namespace, item.name, arguments)
-        elif isinstance(item, InputMessage):
-            self._message(item)
-        else:
+            self._call(path, item, json.dumps({"input": item.input}, ensure_ascii=False))
+        elif not isinstance(item, InputMessage):
             result = {"role": "tool", "tool_call_id": item.call_id, "content": _text(item.output)}
-            self._turn = None
-            self.messages.append(result)
+            self.say(path, result)
+        elif item.role == "assistant":
+            turn = self._turn_without("content", path)
+            turn["content"] = turn.get("content", "") + _text(item.content)
+        else:
+            self.say(path, {"role": item.role, "content": _text(item.content)})
 
-    def _message(self, item: InputMessage) -> None:
-        text = _text(item.content)
-        if item.role != "assistant":
-            self._turn = None
-            self.messages.append({"role": item.role, "content": text})
-            return
-        turn = self._turn_without("content")
-        turn["content"] = turn.get("content", "") + text
+    def begin_with(self, path: str, instructions: str) -> None:
+        """Put the instructions in front.
 
-    def _think(self, item: InputReasoning) -> None:
+        Many templates take one system message only, so those at the beginning become one.
+        """
+        count = 0
+        while count < len(self.messages) and self.messages[count]["role"] in ("system", "developer"):
+            count += 1
+        texts = [instructions, *(message["content"] for message in self.messages[:count])]
+        self.messages[:count] = [{"role": "system", "content": "\n\n".join(texts)}]
+        self.paths[:count] = [path]
+
+    def _think(self, path: str, item: InputReasoning) -> None:
         text = "\n".join(part.text for part in item.content or item.summary or ())
         if text:
-            turn = self._turn_without("content")
+            turn = self._turn_without("content", path)
             turn["reasoning"] = "\n".join((*([turn["reasoning"]] if "reasoning" in turn else ()), text))
 
-    def _call(self, call_id: str, namespace: str | None, name: str, arguments: str) -> None:
-        call = {
-            "id": call_id,
-            "type": "function",
-            "function": {"name": _in_space(namespace, name), "arguments": arguments},
-        }
-        self._of_turn().setdefault("tool_calls", []).append(call)
+    def _call(self, path: str, item: InputCall | InputCustomCall, arguments: str) -> None:
+        function = {"name": _in_space(item.namespace, item.name), "arguments": arguments}
+        call = {"id": item.call_id, "type": "function", "function": function}
+        self._of_turn(path).setdefault("tool_calls", []).append(call)
 
-    def _of_turn(self) -> dict[str, Any]:
+    def _of_turn(self, path: str) -> dict[str, Any]:
         """The assistant's message that is being made."""
-        if self._turn is None:
-            self._turn = {"role": "assistant"}
-            self.messages.append(self._turn)
-        return self._turn
+        turn = self._turn
+        if turn is None:
+            turn = {"role": "assistant"}
+            self.say(path, turn)
+            self._turn = turn
+        return turn
 
-    def _turn_without(self, key: str) -> dict[str, Any]:
+    def _turn_without(self, key: str, path: str) -> dict[str, Any]:
         """The same; a new one where it has ``key`` already, unless its calls still want their results."""
         if self._turn is not None and key in self._turn and "tool_calls" not in self._turn:
             self._turn = None
-        return self._of_turn()
+        return self._of_turn(path)
 
 
 def _text(content: str | Sequence[TextPart]) -> str:
