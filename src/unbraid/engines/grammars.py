@@ -14,6 +14,9 @@ from unbraid.errors import EngineError, Unsupported
 __all__ = ["Grammars", "Replay", "fixed_layout", "json_schema_grammar"]
 
 
+_STATES = 50_000  # of a lexer, 1 to 2 kB each
+
+
 class _Vocabulary:
     """The vocabulary in the shape that llguidance asks for."""
 
@@ -60,7 +63,8 @@ class Grammars:
         tokenizer = self._tokenizer
         from llguidance import LLMatcher
 
-        problem = LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(grammar), tokenizer)
+        text = LLMatcher.grammar_from_lark(grammar)
+        problem = LLMatcher.validate_grammar(text, tokenizer, limits=_limits())
         if problem:
             raise Unsupported(f"the grammar is broken: {problem.strip()}", param="constraint")
 
@@ -69,7 +73,9 @@ class Grammars:
         tokenizer = self._tokenizer
         from llguidance import LLMatcher
 
-        return Replay(LLMatcher(tokenizer, LLMatcher.grammar_from_lark(grammar)), self._vocabulary)
+        text = LLMatcher.grammar_from_lark(grammar)
+        matcher = LLMatcher(tokenizer, text, log_level=0, limits=_limits())
+        return Replay(matcher, self._vocabulary)
 
     def verify(self, grammar: str, token_ids: Sequence[int], finished: bool = True) -> str | None:
         """Why ``token_ids`` is not an output of ``grammar``, or None.
@@ -78,6 +84,16 @@ class Grammars:
         """
         replay = self.replay(grammar)
         return replay.feed(token_ids) or (replay.finish() if finished else None)
+
+
+def _limits() -> Any:
+    """llguidance's own bounds of what one step may cost, its errors without what the model wrote.
+
+    A step takes at most 15 ms of lexing, a grammar 20 ms; a matcher keeps about 100 MB at most.
+    """
+    from llguidance import LLParserLimits
+
+    return LLParserLimits(max_lexer_states=_STATES, verbose_errors=False)
 
 
 class Replay:
