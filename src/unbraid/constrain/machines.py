@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from unbraid.constrain.expressions import TOP, Cat, Chars, Expression, Or, Ranges, Rep, union
+from unbraid.effort import spend
 
 __all__ = [
     "Both",
@@ -83,6 +84,7 @@ def explored(machine: Machine, most: int) -> list[State]:
     moves: list[dict[int, list[tuple[int, int]]]] = []
     for state in queue:
         found: dict[int, list[tuple[int, int]]] = {}
+        spend(len(cuts))
         for low, high in zip(cuts, highs, strict=True):
             target = machine.step(state, low)
             if target is None:

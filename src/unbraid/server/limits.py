@@ -45,7 +45,7 @@ class Limits:
     schema_depth: int = DEPTH
     schema_values: int = 20_000
     schema_chars: int = 500_000
-    enum_values: int = 5_000
+    enum_values: int = 1_000
     pattern_chars: int = 4_000
     stops: int = 16
     stop_chars: int = 1_000
