@@ -22,8 +22,8 @@ demo: $(STAMP)
 test: lint types unit
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs deploy
+	$(BIN)/ruff format --check src tests benchmarks docs deploy
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -15,7 +15,7 @@ from unbraid.server.keys import Keys
 from unbraid.server.options import Options
 from unbraid.server.startup import prepare
 
-from .helpers import raw, replay
+from .helpers import make_app, raw, replay
 
 FILE = "# the keys of two teams\nteam-one\n\n  team-two  # not a comment\n\t# one more\nschlüssel\n"
 WRONG = (b"", b"team", b"team-one ", b"# the keys of two teams", b"TEAM-ONE", b"\xff")
@@ -104,6 +104,28 @@ def test_where_a_key_is_shown(file: Path, headers: dict[str, str], status: int) 
             return await http.get("/v1/models", headers=headers)
 
     assert asyncio.run(get()).status_code == status
+
+
+@pytest.mark.parametrize("root", ["", "/llm", "/v1", "/health"])
+def test_what_is_open_without_a_key(root: str) -> None:
+    """Also below the path of a reverse proxy, which the server puts in front of each request's own."""
+
+    async def statuses(*paths: str) -> list[int]:
+        app = make_app(replay("x"), api_keys=("fixed",))
+        transport = httpx.ASGITransport(app, root_path=root)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+            return [(await http.get(root + path)).status_code for path in paths]
+
+    assert asyncio.run(statuses("/health", "/health/ready", "/docs", "/openapi.json")) == [200] * 4
+    guarded = (
+        "/v1/models",
+        "/v1/chat/completions",
+        "/v1/responses/x",
+        "/nothing",
+        "/health/../v1/models",
+        "",
+    )
+    assert asyncio.run(statuses(*guarded)) == [401] * 6
 
 
 def test_keys_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,12 +13,13 @@ from unbraid.wire.errors import ApiError
 
 __all__ = ["KeyGuard"]
 
-GUARDED = "/v1/"
+OPEN = frozenset({"/health", "/health/ready", "/health/live", "/metrics", "/docs", "/openapi.json"})
+"""What tells nothing of requests and costs no engine its time."""
 BEARER = b"bearer "
 
 
 class KeyGuard:
-    """Lets nothing below ``/v1/`` through without a key, as a bearer token or in ``x-api-key``."""
+    """Lets nothing but ``OPEN`` through without a key, as a bearer token or in ``x-api-key``."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self._app = app
@@ -26,15 +27,18 @@ class KeyGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or refuse one request."""
-        if scope["type"] == "http" and scope["path"].startswith(GUARDED):
-            key = _shown(scope["headers"])
-            if key is None or not self._keys.allows(key):
-                status, body = api_of(scope["path"]).failure(
-                    ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
-                )
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            if path not in OPEN and not self._admits(scope["headers"]):
+                refusal = ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
+                status, body = api_of(path).failure(refusal)
                 await json_response(body, status)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    def _admits(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        key = _shown(headers)
+        return key is not None and self._keys.allows(key)
 
 
 def _shown(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
