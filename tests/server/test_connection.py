@@ -121,11 +121,9 @@ def test_a_client_that_leaves_aborts_the_engine(stream: bool, n: int) -> None:
         assert httpx.get(f"{url}/health").status_code == 200
 
 
-def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unbraid.server.respond.MAX_BODY", 100)
-
+def test_a_body_that_is_too_large() -> None:
     async def run() -> httpx.Response:
-        async with raw(replay("x")) as http:
+        async with raw(replay("x"), limits={"body_bytes": 100}) as http:
             return await http.post("/v1/chat/completions", json={"messages": USER, "pad": "x" * 200})
 
     assert asyncio.run(run()).status_code == 413

@@ -47,7 +47,7 @@ class Limits:
     schema_chars: int = 500_000
     enum_values: int = 1_000
     pattern_chars: int = 4_000
-    stops: int = 16
+    stops: int = 4
     stop_chars: int = 1_000
     choices: int = 128
     max_tokens: int = 10_000_000

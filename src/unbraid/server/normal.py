@@ -14,7 +14,6 @@ from unbraid.server.requests import ChatRequest, RequestMessage, StreamOptions
 
 __all__ = ["Ask", "ToolUse", "normalise"]
 
-MAX_STOPS = 4
 PLAIN_PARTS = ("text", "input_text", "output_text", "refusal")
 DEFAULT_LOGPROBS = 0
 JSON_OBJECT: Mapping[str, Any] = {"type": "object"}
@@ -78,6 +77,8 @@ class Ask:
     return_token_ids: bool
     history_calls: int
     counts_prompt: bool = False
+    prompt_cache_key: str | None = None
+    user: str | None = None
     running_usage: bool = False
     thinking: bool | None = None
     paths: Paths = ()
@@ -115,6 +116,8 @@ def normalise(request: ChatRequest, plain: Mapping[str, Any]) -> Ask:
         schema=_schema(request),
         stream=stream,
         include_usage=bool(options.include_usage),
+        prompt_cache_key=request.prompt_cache_key,
+        user=request.user,
         counts_prompt=bool(options.continuous_usage_stats),
         running_usage=bool(options.continuous_usage_stats),
         n=request.n or 1,
@@ -222,8 +225,6 @@ def _logprobs(request: ChatRequest) -> int | None:
 
 def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
     stops = (stop,) if isinstance(stop, str) else tuple(stop or ())
-    if len(stops) > MAX_STOPS:
-        raise InvalidRequest(f"stop may hold at most {MAX_STOPS} strings", param="stop")
     for n, one in enumerate(stops):
         if not one:
             raise InvalidRequest("a stop string may not be empty", param=f"stop[{n}]")

@@ -38,6 +38,7 @@ class Options:
     chat_template: str | None = None
     default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     reasoning_effort_map: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
     tool_strict_level: str | None = None
     enforce: str = "grammar"
     enable_in_reasoning: bool = True
@@ -178,6 +179,12 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "the end is written when a thinking budget is spent",
     )
     limits.add_argument(
+        "--limits",
+        metavar="JSON",
+        help='the most that one request may hold, such as {"messages": 500, "tools": 64}; docs/operate.md '
+        "lists all",
+    )
+    limits.add_argument(
         "--max-running",
         type=int,
         default=MAX_RUNNING,
@@ -254,6 +261,7 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         )
         or {},
         reasoning_effort_map=_effort_map(args.reasoning_effort_map),
+        limits=_object("--limits", args.limits) or {},
         tool_strict_level=args.tool_strict_level,
         enforce=args.enforce,
         enable_in_reasoning=_enable_in_reasoning(args),

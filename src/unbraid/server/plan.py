@@ -20,7 +20,9 @@ from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.pair import halves
 from unbraid.parser import Parser
 from unbraid.prompts import prompt_state
+from unbraid.server.affinity import affinity_of
 from unbraid.server.held import check_patterns
+from unbraid.server.limits import check_limits, check_names
 from unbraid.server.normal import Ask
 from unbraid.server.setup import Setup, StrictLevel
 from unbraid.server.vocabulary import closing
@@ -100,6 +102,8 @@ def check_model(name: str | None, setup: Setup) -> str:
 def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
     """Make a request ready. Raises ApiError, InvalidRequest or Unsupported for what can't be done."""
     model = check_model(ask.model, setup)
+    check_limits(ask, setup.limits)
+    check_names(ask.tools.shown, setup.reasoning_parser, setup.tool_parser)
     kwargs = template_kwargs(ask, setup)
     prompt = _prompt(ask, kwargs, setup, engine)
     options = _parser_options(ask, kwargs, prompt, setup, engine)
@@ -109,7 +113,7 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
     if enforced in ("grammar", "check"):
         try:
             made = _constrain(ask, setup, engine, parser, parser.plan.thinking, prompt)
-            constraint = _exported(made, engine, ask)
+            constraint = _sized(_exported(made, engine, ask), setup)
         except Unsupported:
             if enforced == "grammar":
                 raise
@@ -119,8 +123,12 @@ def plan(ask: Ask, setup: Setup, engine: Engine, request_id: str) -> Job:
             parser = Parser(**{**options, "constrained": True, "markers": made.markers})
     limit, end_text = _budget(ask, setup, parser), _end_text(setup, parser)
     if limit is not None and constraint is not None:
-        after = _exported(_constrain(ask, setup, engine, parser, "closed", prompt), engine, ask)
-    generation = Generation(prompt, ask.sampling, constraint, ask.logprobs, request_id)
+        made = _constrain(ask, setup, engine, parser, "closed", prompt)
+        after = _sized(_exported(made, engine, ask), setup)
+    affinity = affinity_of(
+        ask.messages, ask.tools.shown, prompt_cache_key=ask.prompt_cache_key, user=ask.user
+    )
+    generation = Generation(prompt, ask.sampling, constraint, ask.logprobs, request_id, affinity)
     return Job(
         id=secrets.token_hex(16),
         request_id=request_id,
@@ -150,13 +158,14 @@ def template_kwargs(ask: Ask, setup: Setup) -> dict[str, Any]:
     """The template's variables: the server's, the request's, and what its thinking and its effort mean."""
     kwargs = {**setup.template_kwargs, **ask.template_kwargs}
     on = ask.thinking
-    if ask.effort is not None:
-        kwargs.setdefault("reasoning_effort", ask.effort)
-        on = ask.effort != "none" if on is None else on
+    effort = None if ask.effort is None else setup.effort_map.get(ask.effort, ask.effort)
+    if effort is not None:
+        kwargs.setdefault("reasoning_effort", effort)
+        on = effort != "none" if on is None else on
     if on is None:
         return kwargs
     turned = {"enable_thinking": on, **(setup.switch.turned(on) if setup.switch else {})}
-    if on and ask.effort is not None:
+    if on and effort is not None:
         turned.pop("reasoning_effort", None)
     if not turned.keys() & ask.template_kwargs.keys():
         kwargs.update(turned)
@@ -281,6 +290,16 @@ def _label_to_come(parser: Parser, prompt: str) -> bool:
     """Whether the prompt opened thinking without the label that stands behind the opener."""
     reasoning, _, _ = halves(parser.reasoning_parser, None)
     return reasoning is not None and prompt_state(reasoning, prompt).label
+
+
+def _sized(constraint: Constraint, setup: Setup) -> Constraint:
+    """The constraint. Raises InvalidRequest for one that is larger than an engine should be given."""
+    most = setup.limits.grammar_chars
+    if len(constraint.grammar) > most:
+        raise InvalidRequest(
+            f"the grammar for these tools and schemas is larger than {most} characters", param="tools"
+        )
+    return constraint
 
 
 def _dialect(engine: Engine) -> Dialect | None:

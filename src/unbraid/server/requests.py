@@ -128,6 +128,8 @@ class ChatRequest(Struct):
     logit_bias: dict[str, float] | None = None
     ignore_eos: bool | None = None
     return_token_ids: bool | None = None
+    prompt_cache_key: str | None = None
+    user: str | None = None
 
 
 MAX_DEPTH = 128

@@ -19,6 +19,7 @@ from unbraid.server.admission import Admission
 from unbraid.server.api import Api, Incoming, Writer
 from unbraid.server.connection import Gone, begin_events, end_events, read_body, send_events, while_connected
 from unbraid.server.generate import stream, whole
+from unbraid.server.limits import check_body
 from unbraid.server.observe import Observer
 from unbraid.server.paths import named_as, renamed
 from unbraid.server.plan import Job, plan
@@ -26,11 +27,10 @@ from unbraid.server.record import Record
 from unbraid.server.setup import Setup
 from unbraid.wire.errors import error_headers
 
-__all__ = ["MAX_BODY", "Responder", "json_response"]
+__all__ = ["Responder", "json_response"]
 
 T = TypeVar("T")
 
-MAX_BODY = 32 << 20
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
 
 
@@ -70,11 +70,12 @@ class Responder:
             self._observer.finished(record)
 
     async def _job(self, exchange: _Exchange, headers: dict[str, str]) -> Job:
-        body = await read_body(exchange.receive, MAX_BODY)
+        body = await read_body(exchange.receive, self._setup.limits.body_bytes)
         incoming = Incoming(body, headers, exchange.record.request_id)
         return await exchange.connected(asyncio.to_thread(self._plan, incoming))
 
     def _plan(self, incoming: Incoming) -> Job:
+        check_body(incoming.body, self._setup.limits)
         ask = self._api.read(incoming)
         with named_as(ask.paths):
             return plan(ask, self._setup, self._engine, incoming.request_id)

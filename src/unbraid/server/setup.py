@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from unbraid.engines.template import ChatTemplate
 from unbraid.server.keys import Keys
+from unbraid.server.limits import Limits
 from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING
 from unbraid.syntax import Switch
 
@@ -42,6 +43,7 @@ class Setup:
     format: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     effort_map: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
     strict_level: StrictLevel | None = None
     enforce: Enforce = "grammar"
     end_text: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, cast
 
 from unbraid.check import check_prompt
@@ -15,6 +15,7 @@ from unbraid.formats import preset
 from unbraid.pair import halves
 from unbraid.server.cures import reasoning_cure
 from unbraid.server.keys import Keys
+from unbraid.server.limits import Limits
 from unbraid.server.options import Options
 from unbraid.server.setup import Enforce, Setup, StrictLevel
 from unbraid.server.vocabulary import check_markers, closing, foreign_ends, markers
@@ -78,6 +79,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         format=pair.family,
         template_kwargs=dict(options.default_chat_template_kwargs),
         effort_map=dict(options.reasoning_effort_map),
+        limits=_limits(options),
         strict_level=cast("StrictLevel | None", options.tool_strict_level),
         enforce=cast("Enforce", options.enforce),
         end_text=_end_text(options, reasoning),
@@ -153,6 +155,17 @@ def _partner(channels: Joint, tools: bool) -> str:
     else:
         names = [name for name in reasoning_names() if reasoning_format(name) is channels]
     return names[0] if names else "another"
+
+
+def _limits(options: Options) -> Limits:
+    """The limits of requests. Raises InvalidRequest for one that isn't there."""
+    known = [field.name for field in fields(Limits)]
+    for name, value in options.limits.items():
+        if name not in known:
+            raise InvalidRequest(f"--limits knows no {name!r}: there are {', '.join(known)}", param="limits")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidRequest(f"--limits: {name} must be a number of 1 or more", param="limits")
+    return Limits(**options.limits)
 
 
 # -- the template ---------------------------------------------------------------

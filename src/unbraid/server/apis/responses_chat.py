@@ -37,6 +37,7 @@ _SAME = (
     *("model", "parallel_tool_calls", "temperature", "top_p", "stream", "include_reasoning", "stop", "seed"),
     *("thinking_token_budget", "chat_template", "chat_template_kwargs", "top_k", "min_p", "logit_bias"),
     *("presence_penalty", "frequency_penalty", "repetition_penalty", "ignore_eos"),
+    *("prompt_cache_key", "user"),
 )
 """Fields that mean the same in both APIs."""
 
