@@ -105,12 +105,12 @@ class ItemWriter:
     ) -> list[StreamEvent]:
         if not text:
             return []
-        events: list[StreamEvent] = []
-        if not isinstance(self._open, kind):
-            events += self.close()
-            events += self._begin(kind(self._id, len(self.items)))
-        assert self._open is not None
-        return [*events, *self._open.feed(text, logprobs)]
+        if isinstance(self._open, kind):
+            return self._open.feed(text, logprobs)
+        events = self.close()
+        one = kind(self._id, len(self.items))
+        events += self._begin(one)
+        return events + one.feed(text, logprobs)
 
     def _call(self, start: ToolCallStart) -> _Call | _CustomCall:
         namespace, name = self._names.spaces.get(start.name, (UNSET, start.name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -356,9 +356,9 @@ StreamEvent = (
 )
 
 _encode = msgspec.json.Encoder().encode
+_HEADS = {kind: f"event: {kind.__struct_config__.tag}\ndata: ".encode() for kind in get_args(StreamEvent)}
 
 
 def sse(event: StreamEvent) -> bytes:
     """An event as a server-sent event that carries its type as a name."""
-    name = str(event.__struct_config__.tag)
-    return b"event: " + name.encode() + b"\ndata: " + _encode(event) + b"\n\n"
+    return _HEADS[type(event)] + _encode(event) + b"\n\n"

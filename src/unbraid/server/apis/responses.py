@@ -85,9 +85,7 @@ class ResponsesWriter:
 
     def step(self, index: int, step: Step) -> bytes:
         """The events of what the choice proved; its first come behind those that begin the response."""
-        events: list[StreamEvent] = []
-        if self._number == 0:
-            events += self._begin()
+        events = self._begin() if self._number == 0 else []
         events += _told(self._items, self._job, step.events, step.logprobs)
         if step.result is not None:
             events += self._items.close("incomplete" if _cut(step.result) else "completed")
@@ -114,9 +112,9 @@ class ResponsesWriter:
         ]
 
     def _sent(self, events: Sequence[StreamEvent]) -> bytes:
-        for event in events:
-            event.sequence_number = self._number
-            self._number += 1
+        for number, event in enumerate(events, self._number):
+            event.sequence_number = number
+        self._number += len(events)
         return b"".join(map(sse, events))
 
 
@@ -140,6 +138,8 @@ def _told(
     items: ItemWriter, job: Job, events: Sequence[Event], logprobs: Sequence[Sequence[TokenLogprob]]
 ) -> list[StreamEvent]:
     """The parser's events told to the items, each with the log probabilities that belong to it, if any."""
+    if len(events) == 1 and not logprobs:
+        return items.event(events[0])
     made: list[StreamEvent] = []
     for n, event in enumerate(events):
         tokens = logprobs[n] if logprobs else ()
