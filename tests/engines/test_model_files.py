@@ -48,6 +48,7 @@ def test_a_folder(tmp_path: Path) -> None:
     }
     files = read_model(folder(tmp_path, config))
     tokenizer: Any = files.tokenizer
+    assert read_model(tmp_path / "tokenizer.json").tokenizer is tokenizer
     assert (files.path, files.chat_template) == (tmp_path, "own")
     assert files.template_variables == {"bos_token": "<s>", "eos_token": "<|end|>"}
     assert tokenizer.response_template == {"defaults": {}}

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,15 @@ class ModelFiles:
 
 
 def read_model(path: str | Path) -> ModelFiles:
-    """Read a Hugging Face folder or a GGUF file.
+    """Read a Hugging Face folder, one by its ``tokenizer.json``, or a GGUF file.
 
-    A folder without ``tokenizer.json`` has no tokenizer. Raises EngineError for what can't be
-    read, and when the ``tokenizers`` package is missing for a folder that has one.
+    A folder without ``tokenizer.json`` has no tokenizer. A vocabulary that did not change is read
+    once. Raises EngineError for what can't be read, and when the ``tokenizers`` package is missing
+    for a folder that has one.
     """
     path = Path(path).expanduser()
+    if path.name == "tokenizer.json" and path.is_file():
+        path = path.parent
     if path.is_dir():
         return _read_folder(path)
     if not path.exists():
@@ -88,12 +92,13 @@ def _cached(repository: Path) -> Path | None:
 def _read_folder(folder: Path) -> ModelFiles:
     config = _json(folder / "tokenizer_config.json")
     vocabulary = folder / "tokenizer.json"
-    tokenizer = _tokenizer(vocabulary) if vocabulary.is_file() else None
+    tokenizer = _tokenizer(vocabulary, vocabulary.stat().st_mtime_ns) if vocabulary.is_file() else None
     variables = {**_tokens(_json(folder / "special_tokens_map.json")), **_tokens(config)}
     return ModelFiles(folder, tokenizer, _template(folder, config), variables)
 
 
-def _tokenizer(path: Path) -> HFTokenizer:
+@lru_cache(maxsize=4)
+def _tokenizer(path: Path, modified: int) -> HFTokenizer:
     try:
         return HFTokenizer.from_file(str(path))
     except ImportError as error:
