@@ -97,10 +97,11 @@ def alike(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "id": "id", "content": blocks}
 
 
-async def both(engine_of: Any, body: dict[str, Any], **options: Any) -> tuple[dict[str, Any], str]:
+async def both(engine: Any, body: dict[str, Any], **options: Any) -> tuple[dict[str, Any], str]:
     """The message of a request, which must be the same whole and streamed, and the stream's text."""
-    full = await post(engine_of(), body, **options)
-    streamed = await post(engine_of(), {**body, "stream": True}, **options)
+    async with raw(engine, **options) as http:
+        full = await http.post("/v1/messages", json={**BODY, **body})
+        streamed = await http.post("/v1/messages", json={**BODY, **body, "stream": True})
     assert full.status_code == 200, full.text
     assert streamed.status_code == 200, streamed.text
     assert alike(fold(parse_events(streamed.text))) == alike(full.json())

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.server.anthropic_helpers import fold, parse_events
+from unbraid import Parser
 from unbraid.errors import EngineError, EngineUnavailable, InvalidRequest
 from unbraid.events import ContentDelta, Event, ReasoningDelta, ToolCallArguments, ToolCallEnd, ToolCallStart
 from unbraid.wire.errors import ApiError
@@ -83,6 +84,25 @@ def test_C17_input_is_an_object_whatever_the_arguments(text: str) -> None:
     events = [ToolCallStart(0, "id", "f"), *([ToolCallArguments(0, text)] if text else [])]
     blocks = json.loads(msgspec.json.encode(content(events)))
     assert isinstance(blocks[0]["input"], dict)
+
+
+CALLING = 'Look.\n<tool_call>\n{"name": "f", "arguments": {"city": "Oslo", "n": [1, 2]}}\n</tool_call>'
+WHOLE = {"city": "Oslo", "n": [1, 2]}
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_C17_a_call_that_is_cut_anywhere(finish: str) -> None:
+    parser = Parser(None, "hermes", tools=[{"type": "function", "function": {"name": "f"}}])
+    inputs = []
+    for end in range(len(CALLING) + 1):
+        stream = parser.stream()
+        events = [*stream.feed(CALLING[:end]), *stream.finish(finish)]
+        blocks = streamed(events)["content"]
+        assert json.loads(msgspec.json.encode(content(events))) == blocks
+        inputs += [one["input"] for one in blocks if one["type"] == "tool_use"]
+    parts: list[Any] = [{}, {"city": "Oslo"}, *({"city": "Oslo", "n": part} for part in ([], [1], [1, 2]))]
+    assert [one for n, one in enumerate(inputs) if n == 0 or one != inputs[n - 1]] == parts
+    assert inputs[-1] == WHOLE
 
 
 def test_values_are_given_as_they_are_written() -> None:

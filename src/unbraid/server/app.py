@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,7 +17,7 @@ from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
 from unbraid.server.apis import api_of, apis
 from unbraid.server.apis.responses import nothing_kept
-from unbraid.server.docs import openapi, page
+from unbraid.server.docs import openapi_json, page
 from unbraid.server.draining import draining
 from unbraid.server.foreign import ForeignCalls, ForeignThinking
 from unbraid.server.key_guard import KeyGuard
@@ -47,7 +46,6 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
             await asyncio.gather(watch, return_exceptions=True)
             await engine.close()
 
-    document = msgspec.json.encode(openapi())
     observer = Observers([ForeignCalls(setup), ForeignThinking(setup), Failures()])
 
     async def health(_: Request) -> Response:
@@ -64,7 +62,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
         return json_response({"object": "list", "data": data})
 
     async def document_json(_: Request) -> Response:
-        return Response(document, media_type="application/json")
+        return Response(openapi_json(), media_type="application/json")
 
     async def docs(_: Request) -> Response:
         return Response(page(), media_type="text/html")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from unbraid.wire.chat import ChatCompletion, ChatCompletionChunk
 from unbraid.wire.messages import MessageAnswer, MessageEvent, MessagesError, TokenCount
 from unbraid.wire.responses import Response, StreamEvent
 
-__all__ = ["openapi", "page"]
+__all__ = ["openapi", "openapi_json", "page"]
 
 
 class ApiErrorBody(msgspec.Struct):
@@ -118,6 +119,12 @@ def openapi() -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": components},
     }
+
+
+@cache
+def openapi_json() -> bytes:
+    """The document as JSON, made when it is first asked for."""
+    return msgspec.json.encode(openapi())
 
 
 def _schemas() -> tuple[dict[Any, Any], dict[str, Any]]:
