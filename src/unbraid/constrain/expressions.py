@@ -164,7 +164,8 @@ class Rep(_Tree):
         varies = self.most != self.least
         if self.item.nullable or (varies and meet(self.item.first, follow)):
             return False
-        return self.item.clear(union([*self.item.first, *follow]))
+        again = () if self.most == 1 else self.item.first
+        return self.item.clear(union([*again, *follow]))
 
 
 Expression = Chars | Cat | Or | Rep

@@ -17,7 +17,18 @@ import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from unbraid.constrain.expressions import TOP, Cat, Chars, Expression, Or, Ranges, Rep, expression, inverse
+from unbraid.constrain.expressions import (
+    TOP,
+    Cat,
+    Chars,
+    Expression,
+    Or,
+    Ranges,
+    Rep,
+    expression,
+    inverse,
+    meet,
+)
 from unbraid.constrain.machines import (
     Both,
     Budget,
@@ -60,6 +71,7 @@ _WORK = 3_000_000
 _BLOCK = 1_500
 """Repetitions in one rule; llama.cpp takes fewer than 2,000."""
 _UNBOUNDED = 1 << 20
+_SURROGATES = ((0xD800, 0xDFFF),)
 _NUMBER = frozenset(("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 _ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\", '"': r"\""}
 _CLASS_ESCAPES = {**_ESCAPES, '"': '"', "[": r"\[", "]": r"\]", "-": r"\-", "^": r"\x5e"}
@@ -327,29 +339,27 @@ class _Emitter:
             if machines:
                 return self.machine(Both(machines), name, f"a number of {node.schema}")
             return self.written(expression(INTEGER if schema["type"] == "integer" else NUMBER))
-        typed = Typed(AnswerText(node.exclude), self.known, schema, None, "schema", _UNBOUNDED)
-        return self.expression(typed.value(schema, ""))
+        typed = Typed(AnswerText(node.exclude), self.known, schema, None, "the schema", _UNBOUNDED)
+        try:
+            return self.expression(typed.value(schema, ""))
+        except Unsupported as problem:
+            raise Unsupported(f"GBNF can't hold this: {problem.message}") from None
 
 
 def _loosened(tree: Expression) -> Expression:
-    """A pattern around which any text stands without that text's bound, which would make too many states."""
+    """A pattern without the bounds that are none of a schema's, which would make too many states.
+
+    They are those of any text around a pattern and of a key that no schema declares; only in such
+    a class stands half a surrogate pair.
+    """
     if isinstance(tree, Or):
         return Or(tuple(map(_loosened, tree.options)))
-    if not isinstance(tree, Cat):
+    if isinstance(tree, Cat):
+        return Cat(tuple(map(_loosened, tree.items)))
+    if not (isinstance(tree, Rep) and isinstance(tree.item, Chars)):
         return tree
-    ends = (0, len(tree.items) - 1)
-    return Cat(
-        tuple(
-            Rep(one.item, 0, None) if n in ends and isinstance(one, Rep) and _around(one) else one
-            for n, one in enumerate(tree.items)
-        )
-    )
-
-
-def _around(one: Rep) -> bool:
-    """Whether this is what ``patterns.whole`` writes around a pattern."""
-    wide = isinstance(one.item, Chars) and one.item.ranges[-1:] == ((one.item.ranges[-1][0], TOP),)
-    return wide and (one.least, one.most) == (0, AROUND)
+    bound = (tree.least, tree.most) in ((0, AROUND - 1), (0, AROUND))
+    return Rep(tree.item, 0, None) if bound and meet(tree.item.ranges, _SURROGATES) else tree
 
 
 def _free(words: tuple[str, ...], line: str, ended: bool) -> Machine:
