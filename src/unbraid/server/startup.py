@@ -182,7 +182,10 @@ def _template(engine: Engine, options: Options, pair: _Pair) -> tuple[str, str]:
     if source is None:
         if pair.tools in CHATML_TOOLS:
             return TOOL_TEMPLATE, "unbraid's own with tools, for the model carries none"
-        raise InvalidRequest("the model carries no chat template: give one with --chat-template FILE")
+        raise InvalidRequest(
+            "the engine tells no chat template: name the model's folder with --model FOLDER, or a template "
+            "with --chat-template FILE"
+        )
     if "<|im_start|>" in source and pair.tools in CHATML_TOOLS and not knows_tools(source):
         return TOOL_TEMPLATE, "unbraid's own with tools, for the model's own knows none"
     return source, "the model's own"
