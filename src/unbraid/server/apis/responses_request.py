@@ -59,10 +59,11 @@ class RefusalPart(Struct, tag_field="type", tag="refusal"):
     refusal: str
 
 
-class SummaryText(Struct, tag_field="type", tag="summary_text"):
+class SummaryText(Struct):
     """A summary of thinking."""
 
     text: str
+    type: Literal["summary_text"] = "summary_text"
 
 
 class ReasoningTextPart(Struct, tag_field="type", tag="reasoning_text"):
@@ -136,8 +137,10 @@ class FunctionTool(Struct, tag_field="type", tag="function"):
     strict: bool | None = None
 
 
-class FreeText(Struct, tag_field="type", tag="text"):
+class FreeText(Struct):
     """Any text."""
+
+    type: Literal["text"] = "text"
 
 
 class CustomTool(Struct, tag_field="type", tag="custom"):
