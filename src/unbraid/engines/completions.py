@@ -12,7 +12,6 @@ import httpx
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.http import HttpEngine
 from unbraid.engines.server_tokenizer import RemoteTokenizer
-from unbraid.engines.sse import known_shape
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
@@ -165,11 +164,6 @@ class CompletionsReader:
         """Whether a stop string was found."""
         return self._pieces.matched is not None
 
-    def read(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks of one event. Raises EngineError for what no such engine sends."""
-        with known_shape():
-            return self._read(event)
-
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""
         if self._reason is None and not self.stopped:
@@ -179,7 +173,8 @@ class CompletionsReader:
             count = self._pieces.tokens or count
         return self._pieces.end(self._reason or "stop", self._prompt_tokens, count)
 
-    def _read(self, event: dict[str, Any]) -> list[Chunk]:
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks of one event."""
         usage = event.get("usage")
         if usage is not None:
             self._prompt_tokens = int(usage["prompt_tokens"])

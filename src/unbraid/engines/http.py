@@ -16,7 +16,7 @@ from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.model_files import ModelFiles, find_model, read_model
 from unbraid.engines.server_tokenizer import RemoteTokenizer, learned
 from unbraid.engines.sse import Refused, json_events, raise_for, read_json, translated
-from unbraid.errors import EngineError, InvalidRequest, Unsupported
+from unbraid.errors import EngineError, InvalidRequest, UnbraidError, Unsupported
 from unbraid.tokens import Tokenizer
 
 __all__ = ["HttpEngine", "Reader", "get_json"]
@@ -27,6 +27,9 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 _IDLE_SECONDS = 2.0
 """Engines close idle connections after five seconds or more; one that is as old as that is not used."""
+
+UNKNOWN_SHAPE = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What reading an event raises that is made otherwise than it should be."""
 
 _CONSTRAINT_WORDS = ("grammar", "structur", "schema", "regex")
 
@@ -40,7 +43,7 @@ class Reader(Protocol):
         ...
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks of one event. Raises EngineError for what no such engine sends."""
+        """The chunks of one event. Raises one of ``UNKNOWN_SHAPE`` for what no such engine sends."""
         ...
 
     def end(self) -> list[Chunk]:
@@ -128,17 +131,18 @@ class HttpEngine:
             return
         path, body = await self._request(generation)
         reader = self._reader(generation)
+        remote = self._tokenizer if isinstance(self._tokenizer, RemoteTokenizer) else None
         try:
             async with aclosing(self._events(path, body, generation)) as events:
                 async for event in events:
-                    for chunk in reader.read(event):
-                        yield await learned(self._tokenizer, chunk)
+                    for chunk in _read(reader, event):
+                        yield chunk if remote is None else await learned(remote, chunk)
                     if reader.stopped:
                         break
         except Refused as error:
             raise _blamed(error, error.status or self._uncoded_status, generation.constraint) from error
         for chunk in reader.end():
-            yield await learned(self._tokenizer, chunk)
+            yield chunk if remote is None else await learned(remote, chunk)
 
     async def _request(self, generation: Generation) -> tuple[str, dict[str, Any]]:
         """Where to send a generation, and the body."""
@@ -238,6 +242,15 @@ class HttpEngine:
                 async with aclosing(json_events(response.aiter_bytes())) as events:
                     async for event in events:
                         yield event
+
+
+def _read(reader: Reader, event: dict[str, Any]) -> list[Chunk]:
+    try:
+        return reader.read(event)
+    except UnbraidError:
+        raise
+    except UNKNOWN_SHAPE as error:
+        raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
 
 def _blamed(error: Refused, status: int, constraint: Constraint | None) -> Exception:

@@ -18,7 +18,7 @@ from unbraid.engines.completions import logprob
 from unbraid.engines.http import HttpEngine
 from unbraid.engines.probes import PROBE_PROMPT, PROBE_TOKENS, PROBES, within
 from unbraid.engines.server_tokenizer import SGLangTokenizer
-from unbraid.engines.sse import Refused, known_shape, refusal
+from unbraid.engines.sse import Refused, refusal
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, InvalidRequest, Unsupported
 from unbraid.tokens import Tokenizer
@@ -249,18 +249,14 @@ class _Reader:
         """Whether a stop string was found."""
         return self._pieces.matched is not None
 
-    def read(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks of one event. Raises EngineError for what no such engine sends."""
-        with known_shape():
-            return self._read(event)
-
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""
         if self._reason is None and not self.stopped:
             raise EngineError("the engine's stream ended before the generation did")
         return self._pieces.end(self._reason or "stop", self._prompt_tokens, self._completion_tokens)
 
-    def _read(self, event: dict[str, Any]) -> list[Chunk]:
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks of one event."""
         meta = event["meta_info"]
         if self._reason is not None:
             raise EngineError("the engine went on after the end of the generation")

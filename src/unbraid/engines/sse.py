@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import msgspec
 
-from unbraid.errors import EngineError, EngineTimeout, EngineUnavailable, InvalidRequest, UnbraidError
+from unbraid.errors import EngineError, EngineTimeout, EngineUnavailable, InvalidRequest
 
 __all__ = [
     "NO_REUSE",
     "Refused",
     "json_events",
-    "known_shape",
     "raise_for",
     "read_json",
     "refusal",
@@ -55,17 +55,6 @@ def translated(what: str) -> Iterator[None]:
         raise EngineError(f"the connection to the engine broke during {what}: {error}") from error
     except httpx.InvalidURL as error:
         raise EngineError(f"the engine's address is wrong: {error}") from error
-
-
-@contextmanager
-def known_shape() -> Iterator[None]:
-    """Turn errors within the block, which reads an event, into EngineError."""
-    try:
-        yield
-    except UnbraidError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
 
 async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:
@@ -123,13 +112,21 @@ def raise_for(status: int, body: bytes) -> None:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(data)
+        value = _loads(data)
     except ValueError as error:
         shown = data[:80].decode("utf-8", "replace")
         raise EngineError(f"the engine sent something that is no JSON: {shown!r}") from error
     if not isinstance(value, dict):
         raise EngineError("the engine sent JSON that is no object")
     return value
+
+
+def _loads(data: bytes) -> Any:
+    """A JSON value; json also reads what some engines write beside the standard, such as NaN."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)
 
 
 def refusal(value: dict[str, Any], status: int | None) -> InvalidRequest | EngineError:
