@@ -18,7 +18,7 @@ from unbraid.engines import connect
 from unbraid.errors import InvalidRequest
 from unbraid.server.options import Options, options_from
 
-GROUPS = ["engine", "formats", "prompts", "enforcement", "limits", "API", "operation"]
+GROUPS = ["engine", "formats", "prompts", "enforcement", "limits", "API", "logs", "operation"]
 
 
 def make() -> argparse.ArgumentParser:

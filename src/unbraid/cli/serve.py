@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "prepared", "require_extra", "run"]
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
-EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2")
+EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2", "prometheus_client")
 ABOUT: dict[str, Any] = {
     "usage": "unbraid serve [--engine URL ...] [--format FAMILY] [FLAG ...]",
     "description": "Serve chat completions, responses and messages in front of an engine: unbraid renders "
@@ -101,6 +100,12 @@ def _add_operation(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes that share the port; each connects to the engines by itself (default: 1)",
     )
+    operation.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="log lines for people or one JSON object a line (default: text)",
+    )
 
 
 def require_extra() -> None:
@@ -140,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     require_extra()
     args = _configured(args)
-    _log()
+    _log(args)
     from unbraid.server.workers import serve_here, serve_workers
 
     listening = _listening(args)
@@ -186,16 +191,17 @@ def _listening(args: argparse.Namespace) -> Listening:
     )
 
 
-def _log() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+def _log(args: argparse.Namespace) -> None:
+    from unbraid.server.logs import configure
+
+    configure(args.log_format)
 
 
 def _made(args: argparse.Namespace, reported: Listening | None) -> tuple[ASGIApp, Callable[[], None]]:
     """The app of one process, and what a reload does; the report is for the address ``reported``."""
     from unbraid.server.app import create_app
 
-    _log()
+    _log(args)
     setup, engine = prepared(args)
     if reported is not None:
         _report(setup, reported)

@@ -75,7 +75,8 @@ class Chunk:
     the stop string that matched, if one did; ``prompt_tokens`` comes on the last, and
     ``completion_tokens`` too: the tokens generated in all, which can be a few more than
     the ids seen (half a character at the end is not shown).
-    Text that a stop string cut within a token comes without that token's id.
+    Text that a stop string cut within a token comes without that token's id. ``engine`` names,
+    on the last chunk, which of several engines generated.
     """
 
     text: str = ""
@@ -85,6 +86,7 @@ class Chunk:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    engine: str | None = None
 
 
 @dataclass(frozen=True)

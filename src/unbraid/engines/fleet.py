@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import count
@@ -169,7 +169,7 @@ class Fleet:
                 try:
                     async for chunk in chunks:
                         started = True
-                        yield chunk
+                        yield chunk if chunk.finish_reason is None else replace(chunk, engine=member.url)
                     return
                 except EngineError as error:
                     member.failed(started)

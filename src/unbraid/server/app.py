@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,9 +20,12 @@ from unbraid.server.apis import api_of, apis
 from unbraid.server.apis.responses import nothing_kept
 from unbraid.server.docs import openapi_json, page
 from unbraid.server.draining import draining
+from unbraid.server.engine_states import engine_states
 from unbraid.server.foreign import ForeignCalls, ForeignThinking
 from unbraid.server.key_guard import KeyGuard
 from unbraid.server.lag import Lag, watch_lag
+from unbraid.server.logs import RequestLog
+from unbraid.server.metrics import Metrics
 from unbraid.server.observe import Failures, Observers
 from unbraid.server.respond import Responder, json_response
 from unbraid.server.setup import Setup
@@ -29,24 +33,32 @@ from unbraid.wire.errors import ApiError
 
 __all__ = ["create_app"]
 
+NOTE_SECONDS = 5.0
+
 
 def create_app(setup: Setup, engine: Engine) -> ASGIApp:
     """The app for one engine; it closes the engine when it shuts down."""
 
-    admission = Admission(setup.max_running)
+    admission, lag, metrics = Admission(setup.max_running), Lag(), Metrics()
+
+    async def note() -> None:
+        metrics.note(admission, lag, await engine_states(engine, admission))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        watch = asyncio.ensure_future(watch_lag(Lag(), admission))
+        watches = [asyncio.ensure_future(one) for one in (watch_lag(lag, admission), _often(note))]
         try:
             with draining(admission, setup.drain_seconds):
                 yield
         finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            for watch in watches:
+                watch.cancel()
+            await asyncio.gather(*watches, return_exceptions=True)
             await engine.close()
 
-    observer = Observers([ForeignCalls(setup), ForeignThinking(setup), Failures()])
+    observer = Observers(
+        [ForeignCalls(setup), ForeignThinking(setup), Failures(), metrics, RequestLog(setup.log_prompts)]
+    )
 
     async def health(_: Request) -> Response:
         if admission.draining:
@@ -56,6 +68,10 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
 
     async def live(_: Request) -> Response:
         return json_response({"status": "ok"})
+
+    async def prometheus(_: Request) -> Response:
+        await note()
+        return Response(metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
     async def models(_: Request) -> Response:
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "unbraid"} for name in setup.models]
@@ -72,6 +88,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
         Route("/health", health),
         Route("/health/ready", health),
         Route("/health/live", live),
+        Route("/metrics", prometheus),
         Route("/v1/models", models),
         *(Route(path, responder, methods=["POST"]) for path, responder in responders.items()),
         Route("/v1/responses/{response_id:path}", nothing_kept, methods=["GET", "POST", "DELETE"]),
@@ -83,6 +100,13 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
     )
     app = _Direct(responders, rest)
     return app if setup.keys is None else KeyGuard(app, setup.keys)
+
+
+async def _often(work: Callable[[], Awaitable[None]]) -> None:
+    """Do something every few seconds, for ever."""
+    while True:
+        await work()
+        await asyncio.sleep(NOTE_SECONDS)
 
 
 class _Direct:

@@ -57,6 +57,7 @@ class Options:
     max_running: int = MAX_RUNNING
     engine_timeout: float = ENGINE_TIMEOUT
     drain_seconds: float = DRAIN_SECONDS
+    log_prompts: bool = False
 
 
 BOOLEANS = {"true": True, "false": False}
@@ -70,6 +71,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     _add_enforcement(parser)
     _add_limits(parser)
     _add_api(parser)
+    logs = parser.add_argument_group("logs", "What is written to standard error.")
+    logs.add_argument(
+        "--log-prompts",
+        action="store_true",
+        help="put what was asked and answered into the log; by default neither is",
+    )
 
 
 def _add_formats(parser: argparse.ArgumentParser) -> None:
@@ -280,6 +287,7 @@ def options_from(args: argparse.Namespace, default_model: bool = False) -> Optio
         max_running=args.max_running,
         engine_timeout=args.engine_timeout,
         drain_seconds=args.drain_seconds,
+        log_prompts=args.log_prompts,
     )
 
 

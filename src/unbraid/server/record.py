@@ -66,6 +66,7 @@ class Record:
         self._last[index] = now
         if step.result is not None:
             self.results.append(step.result)
+            self.engine = step.chunk.engine or self.engine
 
     @property
     def shed(self) -> bool:

@@ -18,6 +18,7 @@ from unbraid.engines.base import Engine
 from unbraid.server.admission import Admission
 from unbraid.server.api import Api, Incoming, Writer
 from unbraid.server.connection import Gone, begin_events, end_events, read_body, send_events, while_connected
+from unbraid.server.engine_states import engine_name
 from unbraid.server.generate import stream, whole
 from unbraid.server.limits import check_body
 from unbraid.server.observe import Observer
@@ -50,11 +51,12 @@ class Responder:
         self._engine = engine
         self._admission = admission
         self._observer = observer
+        self._engine_name = engine_name(engine)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        record = Record(self._api.path, _request_id(headers))
+        record = Record(self._api.path, _request_id(headers), engine=self._engine_name)
         exchange = _Exchange(record, scope, receive, send)
         try:
             with self._admission.entered() as exchange.stopped:

@@ -33,6 +33,7 @@ class Setup:
     ``foreign_ends`` are tokens that end a turn and are unknown to the formats.
     ``max_running`` requests run at once; an engine that is silent for ``engine_timeout`` seconds
     fails its request; ``drain_seconds`` are for what runs when the server is told to end.
+    ``log_prompts`` puts prompts and answers into the log.
     ``report`` says all this to whoever starts the server.
     """
 
@@ -60,4 +61,5 @@ class Setup:
     max_running: int = MAX_RUNNING
     engine_timeout: float = ENGINE_TIMEOUT
     drain_seconds: float = DRAIN_SECONDS
+    log_prompts: bool = False
     report: tuple[str, ...] = ()

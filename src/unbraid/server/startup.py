@@ -96,6 +96,7 @@ def prepare(engine: Engine, options: Options) -> Setup:
         max_running=options.max_running,
         engine_timeout=options.engine_timeout,
         drain_seconds=options.drain_seconds,
+        log_prompts=options.log_prompts,
     )
     return _with_report(setup, engine, pair, where, switch, odd)
 

@@ -24,6 +24,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from unbraid.errors import UnbraidError
+from unbraid.server.metrics_folder import shared_metrics
 
 __all__ = ["Listening", "Make", "serve_here", "serve_workers"]
 
@@ -74,6 +75,8 @@ class Listening:
             root_path=self.root_path,
             timeout_graceful_shutdown=math.ceil(self.drain_seconds + GRACE),
             log_level="info",
+            log_config=None,
+            access_log=False,
         )
 
 
@@ -96,7 +99,8 @@ def serve_workers(make: Make, count: int, listening: Listening) -> int:
     ``serve_here``, passed on to all. A worker that ends by itself is replaced; when one of the
     first can't start, all end.
     """
-    return _Crew(make, count, listening).run()
+    with shared_metrics():
+        return _Crew(make, count, listening).run()
 
 
 class _Server(uvicorn.Server):
