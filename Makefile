@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 300
 # How many times as many examples as in the tests `make fuzz-laws` takes.
 FUZZ_TIMES ?= 40
 
-.PHONY: demo test test-pythons lint types unit bench forced forced-gbnf fuzz fuzz-laws conformance conformance-tags round-trips clean
+.PHONY: demo test test-pythons lint types unit bench forced forced-gbnf fuzz fuzz-api fuzz-laws conformance conformance-tags round-trips clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +48,9 @@ fuzz: $(STAMP)
 
 fuzz-laws: $(STAMP)
 	UNBRAID_FUZZ=$(FUZZ_TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/laws tests/constrain
+
+fuzz-api: $(STAMP)
+	UNBRAID_FUZZ=$(FUZZ_TIMES) $(BIN)/python -m pytest tests/server/test_openapi_fuzz.py
 
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance.report --write
