@@ -55,7 +55,8 @@ def test_routes_that_are_not_there() -> None:
     answer = get("/v1/nothing")
     assert answer.status_code == 404
     assert answer.json()["error"]["type"] == "invalid_request_error"
-    assert get("/v1/chat/completions").status_code == 405
+    wrong = get("/v1/chat/completions")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
 
 
 def test_the_openapi_document() -> None:

@@ -322,6 +322,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": [*USER, model(result("1")), *USER]}, "messages[1].content[0]"),
     ({"messages": [{"role": "system", "content": [THOUGHT]}, *USER]}, "messages[0].content[0]"),
     ({"system": [IMAGE]}, "system[0].type"),
+    ({"system": [{"text": "x"}]}, "system[0].type"),
     ({"system": 5}, "system"),
     ({"tools": [{"name": "f"}]}, "tools[0].input_schema"),
     ({"tools": [{"name": "", "input_schema": {}}]}, "tools[0].name"),

@@ -29,7 +29,7 @@ from unbraid.server.metrics import Metrics
 from unbraid.server.observe import Failures, Observers
 from unbraid.server.respond import Responder, json_response
 from unbraid.server.setup import Setup
-from unbraid.wire.errors import ApiError
+from unbraid.wire.errors import ApiError, error_headers
 
 __all__ = ["create_app"]
 
@@ -127,7 +127,9 @@ class _Direct:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-    return _refusal(request.url.path, ApiError(error.status_code, str(error.detail), code=code))
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    refusal = ApiError(error.status_code, str(error.detail), code=code, headers=headers)
+    return _refusal(request.url.path, refusal)
 
 
 async def _failure(request: Request, error: Exception) -> Response:
@@ -137,4 +139,4 @@ async def _failure(request: Request, error: Exception) -> Response:
 def _refusal(path: str, error: Exception) -> Response:
     """An error in the shape of the API that a path belongs to."""
     status, body = api_of(path).failure(error)
-    return json_response(body, status)
+    return json_response(body, status, error_headers(error))

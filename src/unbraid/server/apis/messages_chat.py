@@ -15,6 +15,7 @@ from unbraid.server.apis.messages_request import (
     MessagesRequest,
     NamedChoice,
     NoChoice,
+    OnlyText,
     TextParam,
     ThinkingAdaptive,
     ThinkingDisabled,
@@ -173,7 +174,7 @@ def _text(message: MessageParam, n: int) -> str:
     return "\n".join(texts)
 
 
-def _joined(content: str | Sequence[TextParam] | None) -> str:
+def _joined(content: str | Sequence[OnlyText] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(one.text for one in content)

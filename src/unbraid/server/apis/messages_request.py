@@ -16,6 +16,7 @@ __all__ = [
     "CountRequest",
     "MessageParam",
     "MessagesRequest",
+    "OnlyText",
     "TextParam",
     "ThinkingParam",
     "ToolParam",
@@ -32,6 +33,13 @@ Display = Literal["summarized", "omitted"]
 class TextParam(Struct, tag_field="type", tag="text"):
     """Text."""
 
+    text: str
+
+
+class OnlyText(Struct):
+    """Text, where nothing else may stand."""
+
+    type: Literal["text"]
     text: str
 
 
@@ -60,7 +68,7 @@ class ToolResultParam(Struct, tag_field="type", tag="tool_result"):
     """What an earlier call gave; ``is_error``: it failed."""
 
     tool_use_id: Identifier
-    content: str | list[TextParam] | None = None
+    content: str | list[OnlyText] | None = None
     is_error: bool | None = None
 
 
@@ -143,7 +151,7 @@ class CountRequest(Struct, kw_only=True):
 
     model: str
     messages: Annotated[list[MessageParam], Meta(min_length=1)]
-    system: str | list[TextParam] | None = None
+    system: str | list[OnlyText] | None = None
     tools: list[ToolParam] | None = None
     tool_choice: AutoChoice | AnyChoice | NamedChoice | NoChoice | None = None
     thinking: ThinkingEnabled | ThinkingDisabled | ThinkingAdaptive | None = None
@@ -155,7 +163,7 @@ class MessagesRequest(CountRequest, kw_only=True):
     """The body of ``POST /v1/messages``; other fields are ignored."""
 
     max_tokens: Count
-    stop_sequences: list[str] | None = None
+    stop_sequences: list[Annotated[str, Meta(min_length=1)]] | None = None
     stream: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
