@@ -155,6 +155,18 @@ def test_values_are_counted_outside_of_strings(body: bytes, values: int) -> None
         check_body(body, Limits(json_values=values - 1))
 
 
+ESCAPED = b'\\",'  # a quote that ends nothing
+
+
+def test_quotes_are_counted_too_and_escaped_ones_are_none() -> None:
+    few = Limits(json_values=10)
+    check_body(b'["' + ESCAPED * 100 + b'"]', few)
+    for body in (b'"' * 100, b'["' + ESCAPED * 100, b"[" + b'\\\\"' * 100):
+        check_body(body, Limits(json_values=200))
+        with pytest.raises(InvalidRequest, match="more than 10 JSON values"):
+            check_body(body, few)
+
+
 def test_a_long_body_is_refused() -> None:
     check_body(b"[]", Limits(body_bytes=2))
     with pytest.raises(InvalidRequest, match="at most 1 bytes"):

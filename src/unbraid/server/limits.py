@@ -7,7 +7,7 @@ whichever API it came by, and ``check_names`` at what its tools are called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class Limits:
     """
 
     body_bytes: int = 32 << 20
-    json_values: int = 1_000_000
+    json_values: int = 500_000
     messages: int = 10_000
     calls: int = 1_000
     tools: int = 1_000
@@ -60,14 +60,18 @@ class Limits:
 
 # -- the body -----------------------------------------------------------------
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"]*"')
+_QUOTES = 4  # around a value that is a string, and around its key
 
 
 def check_body(body: bytes, limits: Limits) -> None:
     """Raise InvalidRequest for a body with more bytes or more JSON values than may be."""
     _at_most("the body", len(body), limits.body_bytes, "bytes", None)
-    if _marks(body) >= limits.json_values and _marks(_STRING.sub(b"", body)) >= limits.json_values:
-        raise InvalidRequest(f"the body holds more than {limits.json_values} JSON values")
+    most = limits.json_values
+    if body.count(b'"') > _QUOTES * most or _marks(body) >= most:
+        bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
+        if bare.count(b'"') > _QUOTES * most or _marks(_STRING.sub(b"", bare)) >= most:
+            raise InvalidRequest(f"the body holds more than {most} JSON values")
 
 
 def _marks(text: bytes) -> int:
@@ -93,9 +97,9 @@ def check_limits(ask: Ask, limits: Limits) -> None:
     _check_schema(ask.schema, "response_format.json_schema.schema", limits)
     _check_sampling(ask, limits)
     _at_most("chat_template", len(ask.template or ""), limits.template_chars, "characters", "chat_template")
-    kwargs = _Held(ask.template_kwargs, "chat_template_kwargs")
-    for _ in kwargs.walk(limits.kwargs_depth):
-        _at_most(kwargs.where, kwargs.values, limits.kwargs_values, "values", kwargs.where)
+    kwargs = "chat_template_kwargs"
+    held = _held(ask.template_kwargs, kwargs, limits.kwargs_depth)
+    _at_most(kwargs, held.values, limits.kwargs_values, "values", kwargs)
 
 
 def _at_most(what: str, count: int, most: int, unit: str, param: str | None) -> None:
@@ -119,55 +123,73 @@ def _check_sampling(ask: Ask, limits: Limits) -> None:
 
 
 def _check_schema(schema: Any, where: str, limits: Limits) -> None:
-    held = _Held(schema, where)
-    for key, value in held.walk(limits.schema_depth):
-        _at_most(where, held.values, limits.schema_values, "values", where)
-        _at_most(where, held.chars, limits.schema_chars, "characters", where)
-        if key == "enum" and isinstance(value, list):
-            _at_most(f"an enum in {where}", len(value), limits.enum_values, "values", where)
-        elif key == "pattern" and isinstance(value, str):
-            _at_most(f"a pattern in {where}", len(value), limits.pattern_chars, "characters", where)
-    if held.combined and not ways(schema):
+    held = _held(schema, where, limits.schema_depth)
+    _at_most(where, held.values, limits.schema_values, "values", where)
+    _at_most(where, held.chars, limits.schema_chars, "characters", where)
+    _at_most(f"an enum in {where}", held.enum, limits.enum_values, "values", where)
+    _at_most(f"a pattern in {where}", held.pattern, limits.pattern_chars, "characters", where)
+    if (held.combined or held.options > MOST_WAYS) and not ways(schema):
         raise InvalidRequest(
             f"{where} can be satisfied in more than {MOST_WAYS} ways by one value, or refers too deep",
             param=where,
         )
 
 
+@dataclass
 class _Held:
-    """Walks everything that a JSON value holds, and counts."""
+    """What a JSON value holds: values, characters of strings and keys, the longest enum and pattern.
 
-    def __init__(self, value: Any, where: str) -> None:
-        self.value = value
-        self.where = where
-        self.values = 0
-        self.chars = 0
-        self.combined = False
+    ``options``: of all unions. ``combined``: whether there is a word by which the ways to satisfy
+    a schema are multiplied; without one they are at most as many as the options.
+    """
 
-    def walk(self, most: int) -> Iterator[tuple[Any, Any]]:
-        """Every key of an object with its value, and None with every item of a list.
+    values: int = 0
+    chars: int = 0
+    enum: int = 0
+    pattern: int = 0
+    options: int = 0
+    combined: bool = False
 
-        Raises InvalidRequest where objects and lists nest deeper than ``most``.
-        """
-        stack: list[tuple[Any, int]] = [(self.value, 1)]
-        while stack:
-            value, depth = stack.pop()
-            if not isinstance(value, (dict, list)):
-                continue
-            _at_most(self.where, depth, most, "levels", self.where)
-            self.values += len(value)
-            items = value.items() if isinstance(value, dict) else ((None, one) for one in value)
-            for key, one in items:
-                if key is not None:
-                    self.chars += len(key)
-                    self.combined |= key in _COMBINE
-                if isinstance(one, str):
-                    self.chars += len(one)
-                yield key, one
-                stack.append((one, depth + 1))
+    def note(self, value: dict[str, Any]) -> None:
+        """Note the keys of an object, and what their words say if it is a schema."""
+        for key, one in value.items():
+            self.chars += len(key)
+            if isinstance(one, str):
+                self.chars += len(one)
+                if key == "pattern":
+                    self.pattern = max(self.pattern, len(one))
+                elif key == "$ref":
+                    self.combined = True
+            elif isinstance(one, list):
+                if key == "enum":
+                    self.enum = max(self.enum, len(one))
+                elif key in ("anyOf", "oneOf"):
+                    self.options += len(one)
+                    self.combined |= key == "oneOf" and "anyOf" in value
+                elif key == "allOf":
+                    self.combined = True
 
 
-_COMBINE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
+def _held(value: Any, where: str, most: int) -> _Held:
+    """What ``value`` holds. Raises InvalidRequest where objects and lists nest deeper than ``most``."""
+    held = _Held()
+    level = [value] if isinstance(value, (dict, list)) else []
+    depth = 0
+    while level:
+        depth += 1
+        _at_most(where, depth, most, "levels", where)
+        below: list[Any] = []
+        for one in level:
+            held.values += len(one)
+            if isinstance(one, dict):
+                held.note(one)
+                below += [inner for inner in one.values() if isinstance(inner, (dict, list))]
+            else:
+                held.chars += sum(len(inner) for inner in one if isinstance(inner, str))
+                below += [inner for inner in one if isinstance(inner, (dict, list))]
+        level = below
+    return held
+
 
 # -- names --------------------------------------------------------------------
 
