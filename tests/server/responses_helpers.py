@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 from .helpers import TIME, WEATHER, raw, replay
@@ -126,14 +125,11 @@ def neutral(response: dict[str, Any]) -> Any:
     return {**response, "id": None, "created_at": None, "completed_at": None, "output": output}
 
 
-async def both(
-    engine_of: Callable[[], Any], body: dict[str, Any], **options: Any
-) -> tuple[dict[str, Any], Stream, str]:
+async def both(engine: Any, body: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Stream, str]:
     """The same request whole and streamed: the whole answer, the stream, and the stream's text."""
     body = {"input": "Hello", **body}
-    async with raw(engine_of(), **options) as http:
+    async with raw(engine, **options) as http:
         full = await http.post(PATH, json=body)
-    async with raw(engine_of(), **options) as http:
         streamed = await http.post(PATH, json={**body, "stream": True})
     assert full.status_code == 200, full.text
     assert streamed.status_code == 200, streamed.text
@@ -144,7 +140,7 @@ def answer(
     text: Any, body: dict[str, Any], engine: dict[str, Any] | None = None, **options: Any
 ) -> dict[str, Any]:
     """The response to a request, which must be the same whole and streamed."""
-    full, stream, _ = asyncio.run(both(lambda: replay(text, **(engine or {})), body, **options))
+    full, stream, _ = asyncio.run(both(replay(text, **(engine or {})), body, **options))
     assert neutral(full) == neutral(stream.response)
     return full
 

@@ -78,9 +78,7 @@ STRICT = {**FLAT_WEATHER, "strict": True}
 def test_C3_hidden_thinking_changes_nothing_else(text: str, body: dict[str, Any]) -> None:
     shown = answer(text, {**body, **THINKING}, GRAMMAR)
     engine = replay(text, **GRAMMAR)
-    full, stream, raw_text = asyncio.run(
-        both(lambda: engine, {**body, **THINKING, "include_reasoning": False})
-    )
+    full, stream, raw_text = asyncio.run(both(engine, {**body, **THINKING, "include_reasoning": False}))
     assert seen(shown)[0] == ("reasoning", "I think.")
     assert seen(full) == seen(stream.response) == seen(shown)[1:]
     assert "I think" not in raw_text
@@ -270,7 +268,7 @@ def test_C15_a_parser_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_C16_the_order_of_events() -> None:
     _, stream, _ = asyncio.run(
         both(
-            lambda: replay(f"I think.\n</think>\n\nText.{CALL}"),
+            replay(f"I think.\n</think>\n\nText.{CALL}"),
             {"tools": [FLAT_WEATHER], **THINKING},
         )
     )
@@ -331,7 +329,7 @@ def test_C18_ids_count_on_from_the_history() -> None:
         ]
     options: Any = {"reasoning_parser": None, "tool_call_parser": "kimi_k2", "chat_template": "unbraid"}
     full, stream, _ = asyncio.run(
-        both(lambda: replay(text, special=special), {"input": history, "tools": [FLAT_TIME]}, **options)
+        both(replay(text, special=special), {"input": history, "tools": [FLAT_TIME]}, **options)
     )
     for response in (full, stream.response):
         assert response["output"][0]["call_id"] == "functions.get_time:2"
@@ -400,6 +398,10 @@ def test_C23_markers_in_the_history() -> None:
         ("reasoning", "In."),
         ("message", "Out."),
     ]
+
+
+def test_C24_text_without_special_tokens() -> None:
+    assert seen(answer("Thought.\n\nDone.", THINKING)) == [("reasoning", "Thought.\n\nDone.")]
 
 
 @pytest.mark.parametrize(
@@ -481,8 +483,7 @@ def test_any_cutting_gives_the_same_items(places: list[int], length: int) -> Non
     ends = sorted({place for place in places if place < len(text)})
     pieces = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
     body = {"tools": [FLAT_WEATHER, FLAT_TIME, {"type": "custom", "name": "note"}], **THINKING}
-    whole = post(body, replay(Recording(text, reason))).json()
-    stream = Stream(post({**body, "stream": True}, replay(Recording(pieces, reason))).text)
+    whole, stream, _ = asyncio.run(both(replay(Recording(text, reason), Recording(pieces, reason)), body))
     assert neutral(stream.response) == neutral(whole)
     if reason == "stop":
         kinds = ["reasoning", "message", "call", "custom", "call", "message"]
@@ -502,8 +503,7 @@ def test_C4_log_probabilities_are_those_of_the_content(places: list[int], shown:
     ends = sorted(set(places))
     pieces = [BRAIDED[start:end] for start, end in zip([0, *ends], [*ends, len(BRAIDED)], strict=True)]
     body = {"tools": [FLAT_WEATHER, FLAT_TIME], "include_reasoning": shown, **LOGPROBS, **THINKING}
-    whole = post(body, replay(BRAIDED)).json()
-    stream = Stream(post({**body, "stream": True}, replay(Recording(pieces))).text)
+    whole, stream, _ = asyncio.run(both(replay(BRAIDED, Recording(pieces)), body))
     assert neutral(stream.response) == neutral(whole)
     messages = [item["content"][0] for item in whole["output"] if item["type"] == "message"]
     assert [spelled(one["logprobs"]) for one in messages] == [one["text"] for one in messages]
