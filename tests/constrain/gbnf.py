@@ -263,15 +263,16 @@ def matcher(text: str) -> Matcher:
 
 def walk(
     match: Matcher, seed: int, *, fragments: Sequence[str], bias: float, limit: int = 1500
-) -> str | None:
-    """A random text of a grammar; None if the walk did not end in time.
+) -> list[str | int] | None:
+    """A random text of a grammar, in characters and tokens; None if the walk did not end in time.
 
     ``fragments`` are tried whole with probability ``bias``; after a random number of steps
     they, and what closes values, come first.
     """
     rng = random.Random(seed)
     finish_after = rng.choice((40, 120, 300))
-    stacks, text = match.start, ""
+    stacks = match.start
+    text: list[str | int] = []
     for step in range(limit):
         finishing = step > finish_after
         if 0 in stacks and (stacks == {0} or rng.random() < (0.7 if finishing else 0.05)):
@@ -282,12 +283,17 @@ def walk(
                 further = match.step(stacks, char)
                 if not further:
                     break
-                stacks, text = further, text + char
+                stacks = further
+                text.append(char)
             continue
-        symbol = rng.choice(match.symbols(stacks))
-        plain = _plain(symbol)
-        char = rng.choice(plain) if plain and rng.random() < 0.95 else _any_char(symbol, rng)
-        stacks, text = match.step(stacks, char), text + char
+        symbols = match.symbols(stacks)
+        tokens = [one for one in symbols if one[0] == "token"]
+        symbol = rng.choice(tokens if tokens and finishing else symbols)
+        plain = [] if symbol in tokens else _plain(symbol)
+        usual = plain and rng.random() < 0.95
+        item = symbol[2] if symbol in tokens else rng.choice(plain) if usual else _any_char(symbol, rng)
+        stacks = match.step(stacks, item)
+        text.append(item)
     return None
 
 

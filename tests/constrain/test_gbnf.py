@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import random
@@ -90,12 +91,45 @@ def test_accepted_texts_parse(reasoning: str | None, tool: str, choice: str) -> 
         while done < WALKS:
             seed += 1
             assert seed < 16 * WALKS, f"{done} of {seed} walks ended"
-            text = walk(match, seed, fragments=fragments, bias=(0.0, 0.3, 0.6)[seed % 3])
-            if text is None:
+            items = walk(match, seed, fragments=fragments, bias=(0.0, 0.3, 0.6)[seed % 3])
+            if items is None:
                 continue
             done += 1
+            text = "".join(map(str, items))
             thinking, rest = strands_of(reasoning, *thinking_of(reasoning, tool, state, text))
             check(reader.parse(text), choice, thinking, rest, text, tool)
+
+
+@pytest.mark.parametrize(("reasoning", "tool"), UNBRAID_PAIRS)
+def test_accepted_tokens_parse(reasoning: str | None, tool: str) -> None:
+    """With markers by id too. A marker's token astray in thinking is dropped, so none is tried there."""
+    words = vocabulary(markers(reasoning, tool, special=True))
+    found = states(reasoning)
+    turn = PAIRS.index((reasoning, tool))
+    state, choice = found[turn % len(found)], ("required", "auto", "named")[turn % 3]
+    options: dict[str, Any] = {**CHOICES[choice], "tokenizer": words.table}
+    constraint = constrain(reasoning, tool, tools=TOOLS, thinking=state, max_string=6, **options)
+    assert constraint is not None
+    match = Matcher(constraint.gbnf())
+    reader = parser(reasoning, tool, state, tools=TOOLS, markers=constraint.markers, **options)
+    tried = [*markers(reasoning, tool), *BITS, *OPENERS, *KEYS]
+    fragments = [one for one in tried if one not in words.special]
+    done = seed = 0
+    while done < WALKS:
+        seed += 1
+        assert seed < 16 * WALKS, f"{done} of {seed} walks ended"
+        items = walk(match, seed, fragments=fragments, bias=(0.0, 0.3, 0.6)[seed % 3])
+        if items is None:
+            continue
+        done += 1
+        text = "".join(one if isinstance(one, str) else words.tokens[one].decode() for one in items)
+        stream = reader.stream()
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for token_id in words.encode(text):
+            stream.feed(decoder.decode(words.tokens[token_id]), [token_id])
+        stream.finish("stop")
+        thinking, rest = strands_of(reasoning, *thinking_of(reasoning, tool, state, text))
+        check(stream.message, choice, thinking, rest, text, tool)
 
 
 LOOSE = [

@@ -237,11 +237,11 @@ def test_any_schema_is_held_or_refused(tool: str) -> None:
         reader = parser(None, tool, "off", tools=tools, tool_choice="required", markers="text")
         fragments = [*markers(None, tool), *KEYS, "null", "12", '"', "x", "<"]
         for n in range(3):
-            text = walk(match, n, fragments=fragments, bias=0.3)
-            if text is None:
+            items = walk(match, n, fragments=fragments, bias=0.3)
+            if items is None:
                 continue
             walked += 1
-            (call,) = reader.parse(text).tool_calls
+            (call,) = reader.parse("".join(map(str, items))).tool_calls
             jsonschema.validate(json.loads(call.arguments), {**schema, "type": "object"})
     assert held > SCHEMAS / 3
     assert walked > held

@@ -192,9 +192,11 @@ def test_connect_asks_for_what_was_not_given() -> None:
 
 def test_constraints_that_a_stock_server_takes() -> None:
     server = Server(sse(last_event(0)))
-    server.run(constraint=Constraint("gbnf", 'root ::= "a"'))
+    server.run(constraint=Constraint("gbnf", 'root ::= "a"'), sampling=Sampling(ignore_eos=True))
     server.run(constraint=Constraint("json_schema", '{"type": "object"}'))
     assert server.bodies[0]["grammar"] == 'root ::= "a"'
+    assert server.bodies[0]["ignore_eos"] is False
+    assert not server.engine.capabilities.marker_ids
     assert server.bodies[1]["json_schema"] == {"type": "object"}
     for dialect, grammar in (("structural_tag", "{}"), ("llguidance", 'start: "a"'), ("json_schema", "{")):
         with pytest.raises(Unsupported):
