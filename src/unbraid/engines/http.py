@@ -28,7 +28,7 @@ _ANSWER_SECONDS = 60.0
 _IDLE_SECONDS = 2.0
 """Engines close idle connections after five seconds or more; one that is as old as that is not used."""
 
-UNKNOWN_SHAPE = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+UNKNOWN_SHAPE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """What reading an event raises that is made otherwise than it should be."""
 
 _CONSTRAINT_WORDS = ("grammar", "structur", "schema", "regex")

@@ -224,7 +224,7 @@ class _Reader:
         """The chunks of one event. Raises EngineError when the constraint was not enforced."""
         try:
             return self._read(event)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
     def _read(self, event: dict[str, Any]) -> list[Chunk]:

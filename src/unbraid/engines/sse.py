@@ -26,6 +26,7 @@ NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 """A llama.cpp server may close a connection just after a stream, so none is used twice."""
 
 _DETAIL_LIMIT = 500
+_LONGEST_LINE = 64 << 20
 _TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")
 _TOO_LONG_WORDS = ("context length", "context window", "context size")
 
@@ -60,18 +61,24 @@ def translated(what: str) -> Iterator[None]:
 async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:
     """The JSON objects of an event stream, cut at line feeds only (text may hold other line ends).
 
-    Raises EngineError for what is no JSON object and for an error that the engine reports.
+    Raises EngineError for what is no JSON object, for a line without end, and for an error that
+    the engine reports.
     """
     parts: list[bytes] = []
+    held = 0
     async for chunk in chunks:
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             parts.append(line)
             event = _event(b"".join(parts))
             parts.clear()
+            held = 0
             if event is not None:
                 yield event
         parts.append(rest)
+        held += len(rest)
+        if held > _LONGEST_LINE:
+            raise EngineError(f"the engine sent a line of more than {_LONGEST_LINE} bytes")
     event = _event(b"".join(parts))
     if event is not None:
         yield event
@@ -104,7 +111,7 @@ def raise_for(status: int, body: bytes) -> None:
         return
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     shown = {"error": body.decode("utf-8", "replace").strip()}
     raise refusal(value if isinstance(value, dict) else shown, status)
@@ -113,7 +120,7 @@ def raise_for(status: int, body: bytes) -> None:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         value = _loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = data[:80].decode("utf-8", "replace")
         raise EngineError(f"the engine sent something that is no JSON: {shown!r}") from error
     if not isinstance(value, dict):
