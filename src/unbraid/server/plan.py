@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from unbraid.engines.base import Constraint, Dialect, Engine, Generation
+from unbraid.engines.sandbox import REQUESTED
 from unbraid.engines.template import ChatTemplate
 from unbraid.errors import InvalidRequest, Unsupported
 from unbraid.pair import halves
@@ -180,7 +181,7 @@ def _prompt(ask: Ask, kwargs: Mapping[str, Any], setup: Setup, engine: Engine) -
                 "this server takes no template from a request: start it with --trust-request-chat-template",
                 param="chat_template",
             )
-        template = ChatTemplate(ask.template, engine.template_variables)
+        template = ChatTemplate(ask.template, engine.template_variables, REQUESTED)
     hidden = ask.tools.choice == "none" and setup.hide_unused_tools
     return template.render(
         ask.messages,
