@@ -206,6 +206,7 @@ def test_sampling() -> None:
     sampling = found.sampling
     assert (sampling.temperature, sampling.top_p, sampling.top_k) == (0.5, 0.9, 7)
     assert (sampling.stop, sampling.max_tokens) == (("a", "b"), 4000)
+    assert found.user == "u"
 
 
 @pytest.mark.parametrize(
@@ -375,6 +376,15 @@ def test_what_nests_too_deep() -> None:
     refused({"output_config": {"format": shape}}, "output_config.format.schema")
     refused({"messages": [*USER, model(use("1", a=nested(300))), user(result("1"))]}, "messages")
     refused({"metadata": nested(300)}, "metadata")
+
+
+def test_limits_name_the_fields_of_this_api() -> None:
+    calls = [use(str(n)) for n in range(2000)]
+    results = user(*(result(str(n)) for n in range(2000)))
+    messages = [{"role": "user", "content": "a"}, *USER, model(*calls), results]
+    refused({"messages": messages}, "messages[2].content")
+    refused({"tools": [{"name": "f", "input_schema": {"enum": ["x" * 10**6]}}]}, "tools[0].input_schema")
+    refused({"max_tokens": 2**60}, "max_tokens")
 
 
 def test_a_foreign_type_is_named() -> None:

@@ -57,7 +57,7 @@ def ask(request: CountRequest) -> Ask:
     }
     if isinstance(request, MessagesRequest):
         chat.update(_sampling_fields(request))
-    paths = (*_tool_paths(len(tools)), *_PATHS)
+    paths = (*conversation.paths, *_tool_paths(len(tools)), *_PATHS)
     with named_as(paths):
         normal = normalise(checked(chat, ChatRequest), chat)
     counts = normal.stream or not isinstance(request, MessagesRequest)
@@ -79,9 +79,13 @@ class _Turn:
 
 @dataclass
 class _Conversation:
-    """Messages in the shape of chat completions; ``continued``: the last one is to be gone on with."""
+    """Messages in the shape of chat completions; ``continued``: the last one is to be gone on with.
+
+    ``paths`` are those of the calls, there and in the request.
+    """
 
     messages: list[dict[str, Any]]
+    paths: list[tuple[str, str]] = field(default_factory=list)
     continued: bool = False
     thought: bool = False
 
@@ -99,7 +103,10 @@ def _conversation(request: CountRequest) -> _Conversation:
         elif role == "user":
             found.messages += _user(_turn(messages, names))
         else:
-            turn = _turn(messages, names)
+            numbered_turn = list(messages)
+            turn = _turn(numbered_turn, names)
+            calls = f"messages[{len(found.messages)}].tool_calls"
+            found.paths.append((calls, f"messages[{numbered_turn[-1][0]}].content"))
             found.messages.append(_assistant(turn))
             found.continued, found.thought = True, bool(turn.thinking)
             continue
@@ -123,7 +130,7 @@ def _prefilled(found: _Conversation, path: str) -> _Conversation:
         raise InvalidRequest(f"{path}: there must be text behind the thinking to go on with", param=path)
     if len(found.messages) == 1:
         raise InvalidRequest(f"{path}: there is nothing to answer", param=path)
-    return _Conversation(found.messages[:-1])
+    return _Conversation(found.messages[:-1], found.paths)
 
 
 def _turn(messages: Iterable[tuple[int, MessageParam]], names: dict[str, str]) -> _Turn:
@@ -295,6 +302,7 @@ def _sampling_fields(request: MessagesRequest) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "stop": request.stop_sequences,
         "stream": request.stream,
+        "user": request.metadata.user_id if request.metadata else None,
         "temperature": request.temperature,
         "top_p": request.top_p,
         "top_k": request.top_k,

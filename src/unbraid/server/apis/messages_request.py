@@ -146,6 +146,12 @@ class OutputConfig(Struct):
     format: OutputFormat | None = None
 
 
+class Metadata(Struct):
+    """``user_id`` helps to find the engine that has a conversation's beginning at hand."""
+
+    user_id: str | None = None
+
+
 class CountRequest(Struct, kw_only=True):
     """The body of ``POST /v1/messages/count_tokens``; other fields are ignored."""
 
@@ -165,6 +171,7 @@ class MessagesRequest(CountRequest, kw_only=True):
     max_tokens: Count
     stop_sequences: list[Annotated[str, Meta(min_length=1)]] | None = None
     stream: bool | None = None
+    metadata: Metadata | None = None
     temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
     top_k: Annotated[int, Meta(ge=0)] | None = None
