@@ -269,6 +269,19 @@ def test_bounds_of_raw_text() -> None:
     assert Matcher(found.gbnf()).accepts(shape.format("if a < b:\n    c = '</x>'"))
 
 
+@pytest.mark.parametrize("most", [20, 300, 1000, 5000])
+def test_bounds_of_an_answer(most: int) -> None:
+    """A long string of an answer is held to its length too; then what begins a marker is an escape."""
+    schema = {"type": "object", "properties": {"s": {"type": "string", "maxLength": most}}, "required": ["s"]}
+    found = constrain("qwen3", "hermes", tool_choice="none", response_schema=schema)
+    assert found is not None
+    match = Matcher(found.gbnf())
+    for text in ("x" * most, "", r"\u003c" + "é" * (most - 1)):
+        assert match.accepts(f'{{"s": "{text}"}}')
+    for text in ("x" * (most + 1), "<tool_call>"):
+        assert not match.accepts(f'{{"s": "{text}"}}')
+
+
 def length(n: int) -> dict[str, Any]:
     """A string of a length that no other has."""
     return {"type": "string", "minLength": n, "maxLength": n + 900}

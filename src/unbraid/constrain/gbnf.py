@@ -225,9 +225,12 @@ class _Emitter:
 
     def excluding(self, node: Regex, name: str) -> str:
         """A pattern in whose texts none of the excluded ones stands, or, if it is long, their beginnings."""
-        tree = expression(node.pattern)
-        inner = self.pattern(_loosened(tree), node.pattern)
-        words = self.shortened(node.exclude, len(inner.edges) * (1 if node.most is None else node.most + 1))
+        try:
+            inner = Pattern(_loosened(expression(node.pattern)), self.budget)
+            nodes = len(inner.edges)
+        except TooLarge:
+            nodes = _STATES
+        words = self.shortened(node.exclude, nodes * (1 if node.most is None else node.most + 1))
         if max(map(len, words)) == 1:
             pattern = without(node.pattern, "".join(words))
             return self.regex(Regex(pattern, node.least, node.most), name)
