@@ -117,7 +117,7 @@ def test_time_in_which_nobody_asks_is_no_silence() -> None:
     async def run() -> int:
         engine = Scripted(["a", "b", "c"])
         count = 0
-        with Patience(0.02) as patience:
+        with Patience(0.02, GONE) as patience:
             async for _ in engine.generate(Generation("x")):
                 patience.heard()
                 await asyncio.sleep(0.05)
@@ -130,7 +130,7 @@ def test_time_in_which_nobody_asks_is_no_silence() -> None:
 
 def test_a_wait_that_is_cancelled_from_outside_is_no_silence() -> None:
     async def wait(engine: Scripted) -> None:
-        with Patience(60):
+        with Patience(60, GONE):
             async for _ in engine.generate(Generation("x")):
                 pass
 
@@ -278,13 +278,47 @@ def test_a_client_that_reads_nothing_holds_up_the_engine(path: str) -> None:
                 assert len(LONG) * given < most, "no more than the buffers of two sockets"
                 async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
                     assert (await http.get("/health")).status_code == 200
+                client.setblocking(False)
                 while engine.pieces == given:
-                    client.recv(65536)
-                    await asyncio.sleep(0)
+                    await asyncio.get_running_loop().sock_recv(client, 65536)
                 assert engine.running == 1
             await until(lambda: engine.running == 0)
 
     asyncio.run(run())
+
+
+@api
+def test_a_client_that_reads_nothing_for_too_long_is_gone(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unbraid.server.connection.READING_SECONDS", 0.3)
+
+    async def run() -> None:
+        engine = Scripted([LONG] * 10_000)
+        async with listening(make_app(engine, **PLAIN)) as port:
+            with socket.socket() as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.connect(("127.0.0.1", port))
+                client.sendall(request_bytes(path, body(path)))
+                await until(lambda: engine.aborted == 1)
+        assert engine.running == 0
+
+    asyncio.run(run())
+
+
+@api
+def test_a_body_that_does_not_come(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unbraid.server.connection.BODY_SECONDS", 0.1)
+
+    async def run() -> bytes:
+        async with listening(make_app(replay("fine"), **PLAIN)) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request_bytes(path, body(path))[:-5])
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+    answer = asyncio.run(run())
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body did not come within 0.1 seconds" in answer
 
 
 # -- many at once ------------------------------------------------------------------------

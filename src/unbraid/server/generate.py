@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Engine, TokenLogprob
 from unbraid.engines.budget import with_thinking_budget
-from unbraid.errors import EngineError, NotEnforced, UnbraidError
+from unbraid.errors import EngineError, EngineTimeout, NotEnforced, UnbraidError
 from unbraid.events import Event
 from unbraid.server.api import Writer
 from unbraid.server.choice import Choice, Ended, Result, Step
@@ -130,9 +130,10 @@ async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGene
     ending = EndFilter(job.foreign_ends)
     seen: list[str] = []
     generation = _generate(job, engine, choice, index)
+    late = EngineTimeout(f"the engine was silent for {job.patience:g} seconds")
     try:
         async with _closing(generation) as chunks:
-            with Patience(job.patience) as patience:
+            with Patience(job.patience, late) as patience:
                 async for received in chunks:
                     patience.heard()
                     for chunk in ending.feed(received):

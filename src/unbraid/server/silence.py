@@ -1,25 +1,24 @@
-"""An engine that says nothing for too long."""
+"""An engine that says nothing for too long, or a client."""
 
 from __future__ import annotations
 
 import asyncio
 from types import TracebackType
 
-from unbraid.errors import EngineTimeout
-
 __all__ = ["Patience"]
 
 
 class Patience:
-    """Within its block a wait for the engine that takes longer than ``seconds`` raises EngineTimeout.
+    """Within its block a wait that takes longer than ``seconds`` raises the error ``late``.
 
     The block, which runs in one task, says when it ``waits`` and when it ``heard`` something; time that
-    passes while nobody asks for more doesn't count. One timer serves all waits: it looks when the
+    passes in between doesn't count. One timer serves all waits: it looks when the
     current one began, and comes back if that was not long ago.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, late: Exception) -> None:
         self._seconds = seconds
+        self._late = late
         self._loop = asyncio.get_running_loop()
         self._clock = self._loop.time
         self._task = asyncio.current_task()
@@ -45,10 +44,10 @@ class Patience:
     def __exit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
-        """Raise EngineTimeout in place of the cancelling that the silence brought about."""
+        """Raise the error in place of the cancelling that the silence brought about."""
         self._timer.cancel()
         if isinstance(error, asyncio.CancelledError) and self._fired and _uncancelled():
-            raise EngineTimeout(f"the engine was silent for {self._seconds:g} seconds") from None
+            raise self._late from None
 
     def _look(self) -> None:
         waited = self._clock() - self._since if self._waiting else 0.0
