@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 300
 # How many times as many examples as in the tests `make fuzz-laws` takes.
 FUZZ_TIMES ?= 40
 
-.PHONY: demo test test-pythons lint types unit bench forced forced-gbnf fuzz fuzz-api fuzz-laws conformance conformance-tags round-trips clean
+.PHONY: demo test test-pythons lint types unit bench forced e2e-vllm forced-gbnf fuzz fuzz-api fuzz-laws conformance conformance-tags round-trips clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,10 @@ forced: $(STAMP)
 
 forced-gbnf: $(STAMP)
 	$(BIN)/python -m tests.forced.run --gbnf
+
+# The real vLLM, installed on first use into the cache (2.5 GB).
+e2e-vllm: $(STAMP)
+	$(BIN)/python -m tests.e2e_vllm.run
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)

@@ -1,5 +1,7 @@
 """The thinking SmolLM2 as a Hugging Face folder, for engines that want safetensors.
 
+It thinks and calls: ``</think>`` is as likely as a line break, and ``<tool_call>`` somewhat likelier.
+
 ``python -m tests.e2e_vllm.model FOLDER`` runs in the environment that ``install`` makes:
 it needs torch, safetensors, tokenizers and gguf. Weights become bfloat16.
 """
@@ -29,6 +31,7 @@ LAYER = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+EAGER = 1.05
 OUTSIDE = {"token_embd": "embed_tokens", "output_norm": "norm"}
 
 
@@ -64,8 +67,10 @@ def _weights(source: Path, gguf: GGUF, target: Path) -> None:
 
     def tensors() -> Iterator[tuple[str, Any]]:
         for tensor in GGUFReader(str(source)).tensors:
-            values = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type))
+            values = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
             *layer, part, _ = tensor.name.split(".")
+            if part == "token_embd":
+                values[gguf.tokens.index("<tool_call>")] = EAGER * values[gguf.tokens.index("Ċ")]
             if part in heads:
                 rows, columns = values.shape
                 values = values.reshape(heads[part], -1, 2, columns).swapaxes(1, 2).reshape(rows, columns)
