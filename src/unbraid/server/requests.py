@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from unbraid.constrain.checks import check_depth
 from unbraid.errors import InvalidRequest
 
-__all__ = ["REFUSED", "ChatRequest", "checked", "decode", "read_object", "refuse"]
+__all__ = ["REFUSED", "ChatRequest", "checked", "decode", "read", "read_object", "refuse"]
 
 T = TypeVar("T")
 
@@ -172,7 +172,11 @@ def decode(body: bytes) -> tuple[ChatRequest, dict[str, Any]]:
 
     Raises InvalidRequest whose ``param`` is the path of the wrong field.
     """
-    plain = read_object(body)
+    return read(read_object(body))
+
+
+def read(plain: dict[str, Any]) -> tuple[ChatRequest, dict[str, Any]]:
+    """As ``decode``, of a request that is plain data already."""
     request = checked(plain, ChatRequest)
     _check_depths(request, plain)
     refuse(plain, REFUSED)

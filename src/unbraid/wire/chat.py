@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from unbraid.events import ContentDelta, Event, ReasoningDelta, ToolCallArguments, ToolCallStart
+from unbraid.events import (
+    ContentDelta,
+    Event,
+    ReasoningDelta,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from unbraid.message import Message, ToolCall
+from unbraid.wire.custom_input import CustomInput
 
 __all__ = [
     "DONE",
@@ -36,13 +44,21 @@ class FunctionDelta(Struct, omit_defaults=True):
     arguments: str | None = None
 
 
+class CustomDelta(Struct, omit_defaults=True):
+    """A call of a tool that takes a text: its name comes once, its input in fragments."""
+
+    name: str | None = None
+    input: str | None = None
+
+
 class ToolCallDelta(Struct, omit_defaults=True):
     """A piece of the call at ``index``; ``id`` and ``type`` come with the first one."""
 
     index: int | UnsetType = UNSET
     id: str | None = None
-    type: Literal["function"] | None = None
+    type: Literal["function", "custom"] | None = None
     function: FunctionDelta | None = None
+    custom: CustomDelta | None = None
 
 
 class Delta(Struct, omit_defaults=True):
@@ -139,12 +155,25 @@ class FunctionCall(Struct):
     arguments: str
 
 
-class MessageToolCall(Struct):
+class MessageToolCall(Struct, tag_field="type", tag="function"):
     """A call of the finished message."""
 
     id: str
     function: FunctionCall
-    type: Literal["function"] = "function"
+
+
+class CustomCall(Struct):
+    """A call's name and the text that the tool is given."""
+
+    name: str
+    input: str
+
+
+class MessageCustomCall(Struct, tag_field="type", tag="custom"):
+    """A call of a tool that takes a text."""
+
+    id: str
+    custom: CustomCall
 
 
 class AssistantMessage(Struct):
@@ -155,7 +184,7 @@ class AssistantMessage(Struct):
     refusal: None = None
     reasoning: str | UnsetType | None = UNSET
     reasoning_content: str | UnsetType | None = UNSET
-    tool_calls: list[MessageToolCall] | UnsetType = UNSET
+    tool_calls: list[MessageToolCall | MessageCustomCall] | UnsetType = UNSET
 
 
 class Choice(Struct):
@@ -183,12 +212,18 @@ class ChatCompletion(Struct):
 
 @dataclass(frozen=True)
 class ChunkWriter:
-    """Makes the chunks of one response; ``alias`` adds thinking under its old name ``reasoning_content``."""
+    """Makes the chunks of one response.
+
+    ``alias`` adds thinking under its old name ``reasoning_content``; ``custom`` are the tools that take
+    a text.
+    """
 
     id: str
     created: int
     model: str
     alias: bool = False
+    custom: frozenset[str] = frozenset()
+    _inputs: dict[tuple[int, int], CustomInput] = field(default_factory=dict)
 
     def role(self, index: int, prompt_token_ids: list[int] | None = None) -> ChatCompletionChunk:
         """The first chunk of a choice."""
@@ -199,8 +234,9 @@ class ChunkWriter:
 
     def event(self, index: int, event: Event) -> Sequence[ChatCompletionChunk]:
         """The chunks of an event; none for one that has nothing to say here."""
-        made = self._delta(event)
-        return () if made is None else (self._chunk(ChunkChoice(index, made)),)
+        made = self._custom(index, event) if self.custom else None
+        made = made or self._delta(event)
+        return () if made is None or made == Delta() else (self._chunk(ChunkChoice(index, made)),)
 
     def finish(self, index: int, reason: str, stop_reason: str | None = None) -> ChatCompletionChunk:
         """The last chunk of a choice."""
@@ -215,6 +251,21 @@ class ChunkWriter:
 
     def _chunk(self, one: ChunkChoice) -> ChatCompletionChunk:
         return ChatCompletionChunk(self.id, self.created, self.model, [one])
+
+    def _custom(self, index: int, event: Event) -> Delta | None:
+        """What an event says of a call of a tool that takes a text; None for all else."""
+        if isinstance(event, ToolCallStart) and event.name in self.custom:
+            self._inputs[index, event.index] = CustomInput()
+            start = ToolCallDelta(event.index, event.id, "custom", custom=CustomDelta(event.name, ""))
+            return Delta(tool_calls=[start])
+        if not isinstance(event, (ToolCallArguments, ToolCallEnd)):
+            return None
+        reader = self._inputs.get((index, event.index))
+        if reader is None:
+            return None
+        text = reader.feed(event.text) if isinstance(event, ToolCallArguments) else reader.end()
+        part = ToolCallDelta(event.index, custom=CustomDelta(input=text)) if text else None
+        return Delta(tool_calls=[part]) if part else Delta()
 
     def _delta(self, event: Event) -> Delta | None:
         if isinstance(event, ContentDelta):
@@ -240,6 +291,7 @@ def choice(
     *,
     reasoning: bool,
     alias: bool = False,
+    custom: frozenset[str] = frozenset(),
     stop_reason: str | None = None,
     extras: Extras | None = None,
 ) -> Choice:
@@ -250,7 +302,9 @@ def choice(
         if alias:
             made.reasoning_content = message.reasoning
     if message.tool_calls:
-        made.tool_calls = [_call(call) for call in message.tool_calls]
+        made.tool_calls = [
+            _custom_call(call) if call.name in custom else _call(call) for call in message.tool_calls
+        ]
     one = Choice(index, made, reason)
     if stop_reason is not None:
         one.stop_reason = stop_reason
@@ -263,6 +317,12 @@ def choice(
 
 def _call(call: ToolCall) -> MessageToolCall:
     return MessageToolCall(call.id, FunctionCall(call.name, call.arguments))
+
+
+def _custom_call(call: ToolCall) -> MessageCustomCall:
+    reader = CustomInput()
+    text = reader.feed(call.arguments) + reader.end()
+    return MessageCustomCall(call.id, CustomCall(call.name, text))
 
 
 def finish_reason(reason: str | None, named: bool) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from unbraid.events import ContentDelta, Event, ToolCallArguments, ToolCallStart
+from unbraid.events import ContentDelta, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from unbraid.message import Message
 from unbraid.wire.chat import ChatCompletionChunk, ChunkWriter
 
@@ -34,7 +34,7 @@ class SafeChunkWriter(ChunkWriter):
         if isinstance(event, ToolCallStart):
             self._calls[index, event.index] = event.id, event.name
         chunks = super().event(index, event)
-        if isinstance(event, ToolCallArguments):
+        if isinstance(event, (ToolCallArguments, ToolCallEnd)):
             for chunk in chunks:
                 self._name(index, event.index, chunk)
         return chunks
@@ -42,9 +42,10 @@ class SafeChunkWriter(ChunkWriter):
     def _name(self, index: int, call: int, chunk: ChatCompletionChunk) -> None:
         for part in chunk.choices[0].delta.tool_calls or ():
             part.id, name = self._calls[index, call]
-            part.type = "function"
-            if part.function is not None:
-                part.function.name = name
+            part.type = "function" if part.custom is None else "custom"
+            named = part.function or part.custom
+            if named is not None:
+                named.name = name
 
 
 def safe_message(message: Message) -> Message:

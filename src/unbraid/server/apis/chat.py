@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from unbraid.engines.base import Chunk
 from unbraid.events import Event
 from unbraid.server.api import Incoming
+from unbraid.server.apis.chat_custom import as_functions
 from unbraid.server.choice import Ended, Result, Step
 from unbraid.server.normal import Ask, normalise
+from unbraid.server.paths import named_as
 from unbraid.server.plan import Job
-from unbraid.server.requests import decode
+from unbraid.server.requests import read, read_object
 from unbraid.wire.chat import (
     DONE,
     ChatCompletion,
@@ -39,8 +42,10 @@ class ChatApi:
 
     def read(self, incoming: Incoming) -> Ask:
         """What the request means."""
-        request, plain = decode(incoming.body)
-        return normalise(request, plain)
+        plain, custom, paths = as_functions(read_object(incoming.body))
+        with named_as(paths):
+            ask = normalise(*read(plain))
+        return replace(ask, paths=paths, detail=custom) if custom else ask
 
     def whole(self, job: Job, ended: Sequence[Ended]) -> ChatCompletion:
         """The whole answer."""
@@ -51,6 +56,7 @@ class ChatApi:
                 _reason(job, one.result),
                 reasoning=job.shows_reasoning,
                 alias=job.alias,
+                custom=_custom(job),
                 stop_reason=one.result.stop_reason,
                 extras=_beside(job, one.chunks).take(),
             )
@@ -78,11 +84,12 @@ class ChatWriter:
     def __init__(self, job: Job) -> None:
         self._job = job
         writer = SafeChunkWriter if job.wire_safe else ChunkWriter
-        self._chunks = writer(_id(job), job.created, job.model, job.alias)
+        self._chunks = writer(_id(job), job.created, job.model, job.alias, _custom(job))
         self._beside: dict[int, Beside] = {}
         self._tokens: dict[int, int] = {}
         ask = job.ask
-        bare = not (job.wire_safe or ask.running_usage or ask.return_token_ids or ask.logprobs is not None)
+        plain = not (ask.running_usage or ask.return_token_ids or ask.logprobs is not None)
+        bare = plain and not job.wire_safe and not ask.detail
         self._frames = Frames(self._event) if bare else None
 
     def step(self, index: int, step: Step) -> bytes:
@@ -131,6 +138,11 @@ class ChatWriter:
     def fail(self, error: Exception) -> bytes:
         """An error event, and the end."""
         return sse([error_body(error)]) + DONE
+
+
+def _custom(job: Job) -> frozenset[str]:
+    """The names of the tools that take a text."""
+    return job.ask.detail or frozenset()
 
 
 def _id(job: Job) -> str:
