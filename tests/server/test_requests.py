@@ -30,7 +30,7 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
     ({"tools": [WEATHER, {"type": "function", "function": {}}]}, "tools[1].function.name"),
     ({"tools": [{"type": "function", "function": {"name": ""}}]}, "tools[0].function.name"),
     ({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"),
-    ({"tools": [{"type": "custom", "function": {"name": "x"}}]}, "tools[0].type"),
+    ({"tools": [{"type": "file", "function": {"name": "x"}}]}, "tools[0].type"),
     (
         {"tools": [{"type": "function", "function": {"name": "x", "parameters": 3}}]},
         "tools[0].function.parameters",
