@@ -339,6 +339,54 @@ def test_when_all_are_down_nothing_is_tried() -> None:
     run(work())
 
 
+def test_an_engine_that_hangs_before_its_first_token_is_replaced_once_it_is_found_down() -> None:
+    async def work() -> None:
+        hung = Sick(Recording("never", delay=600), health=(True,))
+        other = Sick(TEXT)
+        of = fleet(hung, other, check_seconds=0.005)
+        waiting = [asyncio.create_task(text(of)) for _ in range(2)]
+        await until(lambda: hung.running == 1)
+        hung.answers = [False]
+        assert await asyncio.gather(*waiting) == [TEXT, TEXT]
+        assert (len(hung.requests), len(other.requests)) == (1, 2)
+        assert (hung.running, hung.aborted) == (0, 1)
+        assert of.engines[0].failures == 1
+        await of.close()
+
+    run(work())
+
+
+def test_an_engine_that_goes_down_in_the_middle_is_waited_for() -> None:
+    async def work() -> None:
+        slow = Sick(Recording(("one ", "two ", "three "), delay=0.02))
+        of = fleet(slow, Sick(TEXT), check_seconds=0.002)
+        seen = ""
+        async with aclosing(of.generate(Generation("x"))) as chunks:
+            async for chunk in chunks:
+                seen += chunk.text
+                slow.answers = [False]
+        assert seen == "one two three "
+        assert not of.engines[0].healthy
+        await of.close()
+
+    run(work())
+
+
+def test_an_engine_without_any_output() -> None:
+    class Silent(ReplayEngine):
+        async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
+            for _ in ():
+                yield Chunk()
+
+    async def work() -> None:
+        of = fleet(Silent("x"), Silent("x"))
+        assert await text(of) == ""
+        assert running(of) == [0, 0]
+        await of.close()
+
+    run(work())
+
+
 def test_a_check_that_hangs_or_fails_is_a_bad_one() -> None:
     async def hangs() -> bool:
         await asyncio.Event().wait()
@@ -547,8 +595,8 @@ def test_a_thousand_cancelled_generations_leave_nothing_running() -> None:
             if n % 10 == 0:
                 await asyncio.sleep(0)
             choice.choice(tasks).cancel()
-        await asyncio.sleep(0.01)
-        assert sum(running(of)) == sum(engine.running for engine in engines) > 100
+        await until(lambda: running(of) == [engine.running for engine in engines])
+        assert sum(running(of)) > 100
         for task in choice.sample(tasks, len(tasks)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -54,9 +54,10 @@ class Fleet:
     only what was on the failed one), unless that engine has more than 1.5 times as many open
     generations as the least loaded one, plus 4; then the next in its order that has not.
 
-    **What if one fails.** An engine that raises EngineError before its first chunk is replaced
-    by another; after a chunk was given the error is the request's. InvalidRequest and Unsupported
-    would come from any engine and are never retried. Each engine is tried once.
+    **What if one fails.** An engine that raises EngineError before its first chunk, or is found to be
+    down while that is waited for, is replaced by another; after a chunk was given the error is
+    the request's. InvalidRequest and Unsupported would come from any engine and are never
+    retried. Each engine is tried once.
 
     **Health.** Every ``check_seconds`` each engine's ``health`` is asked. It is down once a check
     failed and at least ``failures_until_down`` things failed in a row, checks and generations
@@ -167,9 +168,12 @@ class Fleet:
             with member.generating(next(self._turns)):
                 chunks = member.well.generate(generation)
                 try:
+                    first = await member.first(chunks)
+                    started = True
+                    if first is not None:
+                        yield member.signed(first)
                     async for chunk in chunks:
-                        started = True
-                        yield chunk if chunk.finish_reason is None else replace(chunk, engine=member.url)
+                        yield member.signed(chunk)
                     return
                 except EngineError as error:
                     member.failed(started)
@@ -211,6 +215,8 @@ class Fleet:
         """Have the health of all checked from now on, if that isn't done already."""
         if self._watches and not all(watch.done() for watch in self._watches):
             return
+        for member in self._members:
+            member.begin()
         self._watches = [
             asyncio.get_running_loop().create_task(member.watch(self._check_seconds), name=member.url)
             for member in self._members
@@ -235,6 +241,7 @@ class _Member:
         self._failures = 0
         self._checks_failed = 0
         self._doubt: asyncio.Event | None = None
+        self._down: asyncio.Event | None = None
 
     @property
     def state(self) -> EngineState:
@@ -262,6 +269,10 @@ class _Member:
         finally:
             self.running -= 1
 
+    def signed(self, chunk: Chunk) -> Chunk:
+        """A chunk, the last one with the name of the engine."""
+        return chunk if chunk.finish_reason is None else replace(chunk, engine=self.url)
+
     def failed(self, started: bool) -> None:
         """Note that a generation failed, and have the health asked."""
         self._failures += not started
@@ -269,9 +280,33 @@ class _Member:
         if self._doubt is not None:
             self._doubt.set()
 
+    def begin(self) -> None:
+        """Be ready to be watched in the running loop."""
+        self._doubt, self._down = asyncio.Event(), asyncio.Event()
+        if not self.healthy:
+            self._down.set()
+
+    async def first(self, chunks: AsyncIterator[Chunk]) -> Chunk | None:
+        """The first chunk, None for an engine that ends without any.
+
+        Raises EngineUnavailable when the engine is found to be down before that comes: it would
+        never come from an engine that hangs.
+        """
+        assert self._down is not None
+        reading = asyncio.ensure_future(anext(chunks, None))
+        down = asyncio.ensure_future(self._down.wait())
+        try:
+            await asyncio.wait((reading, down), return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            raise EngineUnavailable(f"the engine {self.url} went down before it wrote anything")
+        finally:
+            down.cancel()
+            await _ended(reading)
+
     async def watch(self, seconds: float) -> None:
         """Check the health every so many seconds, and at once when a generation failed."""
-        self._doubt = asyncio.Event()
+        assert self._doubt is not None
         while True:
             await self._check(seconds)
             timer = asyncio.get_running_loop().call_later(seconds, self._doubt.set)
@@ -283,17 +318,20 @@ class _Member:
 
     async def _check(self, seconds: float) -> None:
         """Ask the engine how it is; no answer within ``seconds`` is a bad one."""
+        assert self._down is not None
         if self.engine is None and not await self._opened():
             return
         if await self._answers(seconds):
             if not self.healthy:
                 logger.warning("engine %s answers again", self.url)
             self._in_a_row, self.healthy = 0, True
+            self._down.clear()
             return
         self._in_a_row += 1
         self._checks_failed += 1
         if self.healthy and self._in_a_row >= self._until_down:
             self.healthy = False
+            self._down.set()
             logger.warning("engine %s is down: its health check failed", self.url)
 
     async def _answers(self, seconds: float) -> bool:
@@ -332,3 +370,18 @@ async def _closed(chunks: AsyncIterator[Chunk]) -> None:
     close = getattr(chunks, "aclose", None)
     if close is not None:
         await close()
+
+
+async def _ended(task: asyncio.Future[Chunk | None]) -> None:
+    """Cancel a task and wait for its end, also when the waiting itself is cancelled meanwhile."""
+    interrupted = False
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            interrupted = True
+    if not task.cancelled():
+        task.exception()
+    if interrupted:
+        raise asyncio.CancelledError
