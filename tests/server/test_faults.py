@@ -283,6 +283,22 @@ def test_a_client_that_reads_nothing_holds_up_the_engine(path: str) -> None:
                     await asyncio.get_running_loop().sock_recv(client, 65536)
                 assert engine.running == 1
             await until(lambda: engine.running == 0)
+            assert engine.aborted == 1
+
+    asyncio.run(run())
+
+
+@api
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_an_engine_that_never_waits_leaves_room_for_others(path: str, stream: bool) -> None:
+    async def run() -> None:
+        engine = Scripted(["word "] * 5_000, ["fine"])
+        async with raw(engine, **PLAIN) as http:
+            long = asyncio.ensure_future(http.post(path, json=body(path, stream)))
+            await until(lambda: engine.running == 1)
+            assert "fine" in (await http.post(path, json=body(path, False))).text
+            assert engine.running == 1, "the long answer goes on meanwhile"
+            assert (await long).status_code == 200
 
     asyncio.run(run())
 

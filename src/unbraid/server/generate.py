@@ -25,6 +25,9 @@ __all__ = ["run", "stream", "whole"]
 
 logger = logging.getLogger("unbraid.server")
 
+_IN_A_ROW = 64
+"""Pieces of an engine that always has one ready, after which others get their turn."""
+
 
 async def whole(job: Job, engine: Engine, record: Record) -> list[Ended]:
     """The job's choices, all run to their end. Raises what the engine or the parser raises."""
@@ -139,6 +142,8 @@ async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGene
                     for chunk in ending.feed(received):
                         ids = chunk.token_ids or await _ids(engine, chunk.text)
                         seen.append(chunk.text)
+                        if not len(seen) % _IN_A_ROW:
+                            await asyncio.sleep(0)
                         step = choice.feed(chunk, ids)
                         problem = None if step.result is None else await _breach(job, step)
                         if problem is not None:
