@@ -304,6 +304,7 @@ class _Faulty:
 
 def test_C15_a_parser_that_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     _Faulty(monkeypatch)
+    caplog.set_level("DEBUG", "unbraid.server")
     bad, good = Recording(["so far ", "boom", "more"]), Recording(["fine ", "as ", "it ", "is"])
 
     async def run() -> Any:
@@ -325,7 +326,9 @@ def test_C15_a_parser_that_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest
     assert choices[0].content == "so far"
     assert choices[0].finish is None
     assert choices[1].message == (None, "fine as it is", [], "stop")
-    assert "so far boom" in caplog.text
+    told = {record.levelname for record in caplog.records if "so far" in record.getMessage()}
+    assert told == {"DEBUG"}
+    assert "failed after" in caplog.text
     assert "inside" not in full.text
 
 

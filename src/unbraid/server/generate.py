@@ -158,9 +158,9 @@ async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGene
     except UnbraidError:
         raise
     except Exception:
-        logger.exception(
-            "choice %d of %s failed; the output so far: %r", index, job.request_id, "".join(seen)
-        )
+        text = "".join(seen)
+        logger.exception("choice %d of %s failed after %d characters", index, job.request_id, len(text))
+        logger.debug("the output of choice %d of %s until then: %r", index, job.request_id, text)
         raise
     raise EngineError("the engine ended without saying why")
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from unbraid.errors import UnbraidError
+from unbraid.errors import NotEnforced, UnbraidError
 from unbraid.server.record import Record
 
 __all__ = ["Failures", "Observer", "Observers"]
@@ -35,7 +35,10 @@ class Observers:
 
 
 class Failures:
-    """Logs the failures that are the server's or the engine's; a request that was shed is none."""
+    """Logs the failures that are the server's or the engine's; a request that was shed is none.
+
+    What a breach of a demand quotes of the answer is told to the client alone.
+    """
 
     def finished(self, record: Record) -> None:
         """Log it; an error that is none of unbraid's own tree with its traceback."""
@@ -43,4 +46,5 @@ class Failures:
         if error is None or record.shed or (record.outcome == "refused" and record.status < 500):
             return
         trace = None if isinstance(error, UnbraidError) else error
-        logger.error("request %s failed: %s", record.request_id, error, exc_info=trace)
+        told = error.code if isinstance(error, NotEnforced) else error
+        logger.error("request %s failed: %s", record.request_id, told, exc_info=trace)
