@@ -22,6 +22,7 @@ from unbraid.server.record import GAP_BOUNDS
 
 from .faults import CHAT, PATHS, Hang, Scripted, body, listening, request_bytes, until
 from .helpers import CALL, NOT_THINKING, TIME, USER, WEATHER, make_app, raw, replay
+from .test_workers import served
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 PLAIN: Any = {"default_chat_template_kwargs": {"enable_thinking": False}}
@@ -247,3 +248,16 @@ def test_workers_add_up() -> None:
     first, second = map(Seen, pages)
     assert (first.sum("requests_total"), second.sum("requests_total")) == (1, 2)
     assert (first.sum("requests_running"), second.sum("requests_running")) == (2, 4)
+
+
+def test_any_worker_of_a_server_answers_for_all(tmp_path: Path) -> None:
+    with served(tmp_path, "--workers", "2", delay=0.0) as server:
+        server.until(lambda: server.started() == 2)
+        for _ in range(10):
+            server.content()
+        for _ in range(4):
+            connection = server.connection()
+            connection.request("GET", "/metrics")
+            seen = Seen(connection.getresponse().read().decode())
+            assert seen.sum("requests_total", model="m", outcome="done") == 10
+            assert seen.sum("engine_up", engine="m") == 1
