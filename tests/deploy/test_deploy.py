@@ -22,8 +22,8 @@ import yaml
 from unbraid.cli import serve
 from unbraid.cli.config import with_config
 from unbraid.server.app import create_app
+from unbraid.server.limits import Limits
 from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING, options_from
-from unbraid.server.respond import MAX_BODY
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 OURS = {"unbraid.toml", "unbraid.service", "Containerfile", "compose.yaml", "kubernetes.yaml", "nginx.conf",
@@ -190,7 +190,7 @@ def test_nginx() -> None:
     upstream, server = blocks(read("nginx.conf"))
     assert upstream[:2] == ["upstream", "unbraid"]
     directives = {one[0]: one[1:] for one in server[1] if one[0] != "location"}
-    assert directives["client_max_body_size"] == [f"{MAX_BODY >> 20}m"]
+    assert directives["client_max_body_size"] == [f"{Limits().body_bytes >> 20}m"]
     root = next(one for one in server[1] if one[:2] == ["location", "/"])
     said = {one[0]: one[1:] for one in root[2]}
     assert said["proxy_pass"] == ["http://unbraid"]

@@ -32,8 +32,8 @@ CURES = {
     "--api-server-count": "is no flag here: --workers N",
 }
 WITHOUT_EFFECT = {
-    "--enable-log-requests": "unbraid logs no prompts",
-    "--disable-log-requests": "unbraid logs no prompts",
+    "--enable-log-requests": "each request has its line in the log, its prompt only with --log-prompts",
+    "--disable-log-requests": "each request has its line in the log, its prompt only with --log-prompts",
     "--disable-log-stats": "the statistics are at /metrics",
     "--enable-prompt-tokens-details": "usage is given as it is",
     "--disable-frontend-multiprocessing": "the engine is another process",
