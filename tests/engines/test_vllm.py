@@ -55,6 +55,7 @@ class Server:
         self.silent = False
         self.first_id: int | None = None
         self.mixes_ids = False
+        self.fails = False
         self.info: dict[str, Any] | None = None
         self.requests: list[httpx.Request] = []
         options.setdefault("tokenizer", TABLE)
@@ -89,6 +90,8 @@ class Server:
 
     def probe(self, kind: str) -> httpx.Response:
         text = self.constrained[kind]
+        if self.fails:
+            return httpx.Response(500, json={"error": {"message": "Internal server error", "code": 500}})
         if text is None:
             error = {"message": "unsupported", "type": "BadRequestError", "param": None, "code": 400}
             return httpx.Response(400, json={"error": error})
@@ -268,6 +271,13 @@ def test_a_server_that_ignores_constraints_is_refused() -> None:
     server = Server()
     server.constrained["structural_tag"] = " Paris, the city"
     with pytest.raises(EngineError, match="without --reasoning-parser"):
+        asyncio.run(server.engine.connect())
+
+
+def test_a_server_that_fails_under_a_constraint_is_refused() -> None:
+    server = Server()
+    server.fails = True
+    with pytest.raises(EngineError, match=r"Internal server error.*start it without --reasoning-parser"):
         asyncio.run(server.engine.connect())
 
 

@@ -75,13 +75,21 @@ class VllmEngine(CompletionsEngine):
                 self._template_variables.setdefault(name, info[name])
 
     async def _enforces(self, constraint: Constraint) -> bool:
-        """Whether the server takes a constraint; raises EngineError when it takes and ignores it."""
+        """Whether the server takes a constraint; raises EngineError when it takes and ignores it.
+
+        With a reasoning parser it can also fail: it begins to hold the constraint behind what it
+        takes for the end of thinking, and refuses that very token.
+        """
         try:
             text, ids = await self._probe(constraint, PROBE_TOKENS)
         except Refused as error:
             if error.status in (400, 422):
                 return False
-            raise
+            raise EngineError(
+                f"the vLLM {self.version} at {self.base_url} fails under a constraint on {PATH} "
+                f"({error.detail}): if it was started with --reasoning-parser, start it without "
+                "--reasoning-parser, unbraid reads the reasoning"
+            ) from error
         self._check_tokenizer(text, ids)
         if within(text, constraint):
             return True
