@@ -12,6 +12,8 @@ import pytest
 
 from unbraid.errors import EngineError
 from unbraid.server.logs import _Json, _Text
+from unbraid.server.observe import Observers
+from unbraid.server.record import Record
 
 from .faults import CHAT, PATHS, Scripted, body
 from .helpers import CALL, NOT_THINKING, USER, WEATHER, raw, replay
@@ -141,3 +143,20 @@ def test_the_page_names_every_field(caplog: pytest.LogCaptureFixture) -> None:
     (line,) = logged(caplog)
     text = PAGE.read_text(encoding="utf-8").split("## Logs")[1]
     assert {f"`{field}`" for field in line if f"`{field}`" not in text} == set()
+
+
+def test_an_observer_that_fails_is_logged_and_the_others_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[Record] = []
+
+    class Broken:
+        def finished(self, record: Record) -> None:
+            raise RuntimeError("broken")
+
+    class Other:
+        def finished(self, record: Record) -> None:
+            told.append(record)
+
+    record = Record("/v1/x", "abc")
+    Observers([Broken(), Other()]).finished(record)
+    assert told == [record]
+    assert "request abc could not be noted by all" in caplog.text

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "prepared", "require_extra", "run"]
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
-EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2", "prometheus_client")
+EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2", "jiter", "jsonschema", "prometheus_client")
 ABOUT: dict[str, Any] = {
     "usage": "unbraid serve [--engine URL ...] [--format FAMILY] [FLAG ...]",
     "description": "Serve chat completions, responses and messages in front of an engine: unbraid renders "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -107,7 +107,7 @@ class Capabilities:
 
 
 class Engine(Protocol):
-    """Something that generates. Closing the iterator of ``generate`` aborts the generation."""
+    """Something that generates. Closing the generator of ``generate`` aborts the generation."""
 
     model: str
     capabilities: Capabilities
@@ -127,7 +127,7 @@ class Engine(Protocol):
         """Names for the template, such as ``bos_token`` and ``eos_token``."""
         ...
 
-    def generate(self, generation: Generation) -> AsyncIterator[Chunk]:
+    def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Start generating; raises EngineError when the engine refuses or fails."""
         ...
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Constraint, Engine, Generation
@@ -53,7 +53,7 @@ async def with_thinking_budget(
     sampling = replace(generation.sampling, max_tokens=None if limit is None else limit - forced)
     rest = replace(generation, prompt=following, sampling=sampling, constraint=continue_constraint)
     more = 0
-    async with _running(engine, rest) as chunks:
+    async with aclosing(engine.generate(rest)) as chunks:
         async for chunk in chunks:
             more += _tokens(chunk)
             if chunk.finish_reason is not None:
@@ -66,7 +66,7 @@ async def _until_spent(
     engine: Engine, generation: Generation, meter: _Meter, sent: _Sent
 ) -> AsyncGenerator[Chunk, None]:
     """The chunks of a generation until it ends or the budget is spent; then it is aborted."""
-    async with _running(engine, generation) as chunks:
+    async with aclosing(engine.generate(generation)) as chunks:
         async for chunk in chunks:
             for part in _parts(chunk, meter, engine.tokenizer):
                 yield part
@@ -77,17 +77,6 @@ async def _until_spent(
                 meter.count(_tokens(part))
                 if meter.spent and sent.may_go_on:
                     return
-
-
-@asynccontextmanager
-async def _running(engine: Engine, generation: Generation) -> AsyncGenerator[AsyncIterator[Chunk], None]:
-    chunks = engine.generate(generation)
-    try:
-        yield chunks
-    finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
 
 
 class _Meter:

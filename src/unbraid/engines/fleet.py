@@ -182,7 +182,7 @@ class Fleet:
                         raise
                     _note_retry(member, generation, error)
                 finally:
-                    await _closed(chunks)
+                    await chunks.aclose()
 
     def _others(self, failed: Sequence[_Member]) -> list[_Member]:
         return [member for member in self._members if member.healthy and member not in failed]
@@ -363,13 +363,6 @@ def _note_retry(member: _Member, generation: Generation, error: EngineError) -> 
         error,
         generation.request_id or "without id",
     )
-
-
-async def _closed(chunks: AsyncIterator[Chunk]) -> None:
-    """Abort a generation that is still open."""
-    close = getattr(chunks, "aclose", None)
-    if close is not None:
-        await close()
 
 
 async def _ended(task: asyncio.Future[Chunk | None]) -> None:

@@ -71,7 +71,7 @@ def create_app(setup: Setup, engine: Engine) -> ASGIApp:
 
     async def prometheus(_: Request) -> Response:
         await note()
-        return Response(metrics.page(), media_type=CONTENT_TYPE_LATEST)
+        return Response(await asyncio.to_thread(metrics.page), media_type=CONTENT_TYPE_LATEST)
 
     async def models(_: Request) -> Response:
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "unbraid"} for name in setup.models]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 from unbraid.engines.base import Chunk, Engine, TokenLogprob
@@ -135,7 +135,7 @@ async def run(job: Job, engine: Engine, index: int, record: Record) -> AsyncGene
     generation = _generate(job, engine, choice, index)
     late = EngineTimeout(f"the engine was silent for {job.patience:g} seconds")
     try:
-        async with _closing(generation) as chunks:
+        async with aclosing(generation) as chunks:
             with Patience(job.patience, late) as patience:
                 async for received in chunks:
                     patience.heard()
@@ -175,7 +175,7 @@ async def _breach(job: Job, step: Step) -> str | None:
     return await asyncio.to_thread(breach, job.ask, result.message, job.level)
 
 
-def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIterator[Chunk]:
+def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncGenerator[Chunk, None]:
     generation = seeded(job.generation, index)
     if job.budget is None:
         return engine.generate(generation)
@@ -187,16 +187,6 @@ def _generate(job: Job, engine: Engine, choice: Choice, index: int) -> AsyncIter
         job.budget.end_text,
         job.budget.constraint,
     )
-
-
-@asynccontextmanager
-async def _closing(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
-    try:
-        yield chunks
-    finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
 
 
 async def _ids(engine: Engine, text: str) -> Sequence[int]:

@@ -15,7 +15,7 @@ logger = logging.getLogger("unbraid.server")
 
 
 class Observer(Protocol):
-    """Is told of each request once, when it is over. Must not raise."""
+    """Is told of each request once, when it is over."""
 
     def finished(self, record: Record) -> None:
         """A request is over, in whatever way."""
@@ -23,7 +23,7 @@ class Observer(Protocol):
 
 
 class Observers:
-    """Several as one."""
+    """Several as one; what one of them raises is logged, and the others are still told."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._all = tuple(observers)
@@ -31,7 +31,10 @@ class Observers:
     def finished(self, record: Record) -> None:
         """Tell all."""
         for one in self._all:
-            one.finished(record)
+            try:
+                one.finished(record)
+            except Exception:
+                logger.exception("request %s could not be noted by all", record.request_id)
 
 
 class Failures:
