@@ -130,3 +130,73 @@ def test_references_are_never_fetched() -> None:
     full, _, asked = post('{"a": 1}', schema(far), enforce="check")
     assert full.status_code in (400, 502)
     assert "127.0.0.1" in full.text or not asked
+
+
+def _one(value: Any, **more: Any) -> dict[str, Any]:
+    return schema({"type": "object", "properties": {"a": value}, **more})
+
+
+RIGHT = [
+    (_one({"type": "number", "multipleOf": 0.1}), '{"a": 0.3}'),
+    (_one({"type": "number", "multipleOf": 0.01}), '{"a": 1.13}'),
+    (_one({"type": "number", "multipleOf": 0.5}), '{"a": 1%s}' % ("0" * 400)),
+    (_one({"type": "string", "nullable": True}), '{"a": null}'),
+    (_one({"$ref": "#/$defs/s", "nullable": True}, **{"$defs": {"s": {"type": "string"}}}), '{"a": null}'),
+    (_one({"type": "array", "items": [{"type": "string"}]}), '{"a": ["x", 1]}'),
+    (_one({"type": "number", "maximum": 5, "exclusiveMaximum": True}), '{"a": 3}'),
+    (_one({"type": "number", "minimum": 5, "exclusiveMinimum": False}), '{"a": 5}'),
+    (_one({"type": "string", "pattern": "^a.b$"}), '{"a": "a\x7fb"}'),
+    (_one({}, patternProperties={"^n": {"type": "integer"}}, additionalProperties=False), '{"a": 1, "n": 1}'),
+]
+WRONG = [
+    (_one({"type": "number", "multipleOf": 0.01}), '{"a": 1.135}'),
+    (_one({"type": "string", "nullable": True}), '{"a": 1}'),
+    (_one({"$ref": "#/$defs/s", "nullable": True}, **{"$defs": {"s": {"type": "string"}}}), '{"a": 1}'),
+    (_one({"type": "array", "items": [{"type": "string"}]}), '{"a": [1]}'),
+    (_one({"type": "array", "items": [{}], "additionalItems": False}), '{"a": [1, 2]}'),
+    (_one({"type": "number", "maximum": 5, "exclusiveMaximum": True}), '{"a": 5}'),
+    (_one({}, patternProperties={"^n": {"type": "integer"}}, additionalProperties=False), '{"b": 1}'),
+    (_one({}, patternProperties={"^a": {"type": "integer"}}), '{"a": "x"}'),
+    (_one({}, patternProperties={"^(x+)+$": {}}, additionalProperties=False), '{"%s!": 1}' % ("x" * 400)),
+    (_one({}, patternProperties={"^(x+)+$": {}}, unevaluatedProperties=False), '{"%s!": 1}' % ("x" * 400)),
+    (_one({"type": "number"}), '{"a": NaN}'),
+    (schema({"type": "number"}), "-Infinity"),
+    (
+        {"tools": [{"type": "function", "function": {"name": "f", "strict": True}}]},
+        CALL.replace("get_weather", "f"),
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RIGHT)))
+@pytest.mark.parametrize("dialects", [(), ("llguidance",)])
+def test_a_right_answer_is_no_breach(number: int, dialects: tuple[str, ...]) -> None:
+    body, text = RIGHT[number]
+    for answer in post(text, body, dialects, enforce="check")[:2]:
+        assert answer.status_code == 200, answer.text
+        assert "error" not in answer.text
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+@pytest.mark.parametrize("dialects", [(), ("llguidance",)])
+def test_a_wrong_answer_is_a_breach(number: int, dialects: tuple[str, ...]) -> None:
+    body, text = WRONG[number]
+    full, streamed, _ = post(text, body, dialects, enforce="check")
+    assert full.status_code == 502, full.text
+    assert full.json()["error"]["code"] == "not_enforced"
+    assert "not_enforced" in streamed.text
+
+
+def test_what_looks_like_a_pattern_in_data_is_none() -> None:
+    for word in ("const", "default"):
+        value = {"pattern": "(?<=x)"}
+        body = _one({word: value, "uniqueItems": True})
+        full = post('{"a": {"pattern": "(?<=x)"}}', body, enforce="check")[0]
+        assert full.status_code == 200, full.text
+
+
+def test_a_breach_is_logged_without_the_output(caplog: pytest.LogCaptureFixture) -> None:
+    full = post('{"a": "the secret"}', _one({"type": "string", "pattern": "^x$"}), enforce="check")[0]
+    assert "the secret" in full.text
+    assert "not_enforced" in caplog.text
+    assert "secret" not in caplog.text
