@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from unbraid import IncompatiblePair, Parser, UnknownParser
+from unbraid.cli.server_flags import add_flags, options_from
 from unbraid.explain import describe, explain
 from unbraid.formats import (
     preset,
@@ -24,7 +25,6 @@ from unbraid.formats import (
 )
 from unbraid.gate import Gate
 from unbraid.pair import halves, with_family
-from unbraid.server.options import add_flags, options_from
 from unbraid.syntax import Preset
 from unbraid.tokens import TokenTable
 

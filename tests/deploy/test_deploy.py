@@ -21,9 +21,10 @@ import yaml
 
 from unbraid.cli import serve
 from unbraid.cli.config import with_config
+from unbraid.cli.server_flags import options_from
 from unbraid.server.app import create_app
 from unbraid.server.limits import Limits
-from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING, options_from
+from unbraid.server.options import DRAIN_SECONDS, ENGINE_TIMEOUT, MAX_RUNNING
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 OURS = {"unbraid.toml", "unbraid.service", "Containerfile", "compose.yaml", "kubernetes.yaml", "nginx.conf",

@@ -13,10 +13,11 @@ from tests.server.helpers import MARKERS
 
 from unbraid.cli import serve
 from unbraid.cli.config import with_config
+from unbraid.cli.server_flags import options_from
 from unbraid.engines.replay import byte_tokenizer
 from unbraid.engines.template import TOOL_TEMPLATE
 from unbraid.engines.vllm import VllmEngine
-from unbraid.server.options import Options, options_from
+from unbraid.server.options import Options
 from unbraid.server.startup import prepare
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,9 +14,10 @@ from unbraid.cli import serve
 from unbraid.cli.config import with_config
 from unbraid.cli.engine_flags import KINDS
 from unbraid.cli.old_flags import CURES, WITHOUT_EFFECT
+from unbraid.cli.server_flags import options_from
 from unbraid.engines import connect
 from unbraid.errors import InvalidRequest
-from unbraid.server.options import Options, options_from
+from unbraid.server.options import Options
 
 GROUPS = ["engine", "formats", "prompts", "enforcement", "limits", "API", "logs", "operation"]
 

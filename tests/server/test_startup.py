@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from unbraid.cli.server_flags import add_flags, options_from
 from unbraid.engines.fleet import Fleet
 from unbraid.engines.replay import byte_tokenizer
 from unbraid.engines.vllm import VllmEngine
@@ -21,7 +22,7 @@ from unbraid.errors import (
     UnknownParser,
 )
 from unbraid.server.normal import normalise
-from unbraid.server.options import Options, add_flags, options_from
+from unbraid.server.options import Options
 from unbraid.server.plan import plan as plan_of
 from unbraid.server.requests import decode
 from unbraid.server.startup import prepare

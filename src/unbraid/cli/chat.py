@@ -74,7 +74,7 @@ class Printer:
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command and its flags."""
-    from unbraid.server.options import add_flags
+    from unbraid.cli.server_flags import add_flags
 
     parser = commands.add_parser(
         "chat",

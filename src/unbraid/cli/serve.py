@@ -65,7 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all the flags."""
-    from unbraid.server.options import add_flags
+    from unbraid.cli.server_flags import add_flags
 
     add_engine_flags(parser)
     add_flags(parser)
@@ -128,8 +128,8 @@ def _with_defaults(options: Options, args: argparse.Namespace) -> Options:
 
 def prepared(args: argparse.Namespace) -> tuple[Setup, Engine]:
     """The engine that the flags choose, and the settled options for it, plugins loaded."""
+    from unbraid.cli.server_flags import options_from
     from unbraid.plugins import load_plugins
-    from unbraid.server.options import options_from
     from unbraid.server.startup import prepare
 
     plugins = [("--tool-parser-plugin", one) for one in args.tool_parser_plugin]
