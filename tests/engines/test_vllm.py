@@ -163,10 +163,17 @@ def test_what_is_sent() -> None:
         "return_token_ids": True,
         "structured_outputs": {"structural_tag": TAG.grammar},
     }
-    assert server.requests[0].headers["x-request-id"] == "r-1"
+    assert server.requests[0].headers["x-request-id"].startswith("r-1-")
     assert (two["prompt"], two["max_tokens"]) == ([7, 8], 62)
     assert {"seed", "logprobs", "logit_bias", "structured_outputs"}.isdisjoint(two)
     assert "x-request-id" not in server.requests[1].headers
+
+
+def test_generations_of_one_request_have_ids_of_their_own() -> None:
+    server = Server()
+    for _ in range(3):
+        server.run(request_id="r-1")
+    assert len({one.headers["x-request-id"] for one in server.requests}) == 3
 
 
 def test_half_a_character_waits_for_the_rest() -> None:

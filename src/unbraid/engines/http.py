@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -19,7 +20,7 @@ from unbraid.engines.sse import Refused, json_events, raise_for, read_json, tran
 from unbraid.errors import EngineError, InvalidRequest, UnbraidError, Unsupported
 from unbraid.tokens import Tokenizer
 
-__all__ = ["HttpEngine", "Reader", "get_json"]
+__all__ = ["HttpEngine", "Reader", "get_json", "own_id"]
 
 logger = logging.getLogger("unbraid.engines")
 
@@ -148,6 +149,10 @@ class HttpEngine:
         """Where to send a generation, and the body."""
         raise NotImplementedError
 
+    def _headers(self, generation: Generation) -> dict[str, str]:
+        """The headers of a generation."""
+        return {} if generation.request_id is None else {"X-Request-Id": own_id(generation.request_id)}
+
     def _reader(self, generation: Generation) -> Reader:
         raise NotImplementedError
 
@@ -234,7 +239,7 @@ class HttpEngine:
         self, path: str, body: dict[str, Any], generation: Generation
     ) -> AsyncGenerator[dict[str, Any], None]:
         """The events that answer ``body``; closing the iterator closes the connection."""
-        headers = {} if generation.request_id is None else {"X-Request-Id": generation.request_id}
+        headers = self._headers(generation)
         with translated(path):
             async with self._client.stream("POST", path, json=body, headers=headers) as response:
                 if response.status_code != 200:
@@ -242,6 +247,15 @@ class HttpEngine:
                 async with aclosing(json_events(response.aiter_bytes())) as events:
                     async for event in events:
                         yield event
+
+
+def own_id(request_id: str) -> str:
+    """An id for one generation of a request, none like another's.
+
+    Clients choose their requests' ids, and a request may have several generations at once; engines
+    refuse an id that is running, or end all that have it.
+    """
+    return f"{request_id}-{secrets.token_hex(4)}"
 
 
 def _read(reader: Reader, event: dict[str, Any]) -> list[Chunk]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -15,7 +14,7 @@ import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.completions import logprob
-from unbraid.engines.http import HttpEngine
+from unbraid.engines.http import HttpEngine, own_id
 from unbraid.engines.probes import PROBE_PROMPT, PROBE_TOKENS, PROBES, within
 from unbraid.engines.server_tokenizer import SGLangTokenizer
 from unbraid.engines.sse import Refused, refusal
@@ -95,7 +94,7 @@ class SGLangEngine(HttpEngine):
 
         Raises what other drivers raise.
         """
-        rid = f"{generation.request_id or 'unbraid'}-{secrets.token_hex(4)}"
+        rid = own_id(generation.request_id or "unbraid")
         ended = False
         try:
             async with aclosing(super().generate(replace(generation, request_id=rid))) as chunks:
@@ -220,6 +219,10 @@ class SGLangEngine(HttpEngine):
         except ValueError as error:
             raise Unsupported(f"the constraint is no JSON: {error}", param="constraint") from error
         return {_FIELDS[constraint.dialect]: constraint.grammar}
+
+    def _headers(self, generation: Generation) -> dict[str, str]:
+        """None: the id is in the body."""
+        return {}
 
     def _reader(self, generation: Generation) -> _Reader:
         return _Reader(generation, self._tokenizer, self._spelled)
