@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from unbraid.cli.server_flags import options_from
 from unbraid.engines.replay import byte_tokenizer
 from unbraid.engines.template import TOOL_TEMPLATE
 from unbraid.engines.vllm import VllmEngine
+from unbraid.server.limits import Limits
 from unbraid.server.options import Options
 from unbraid.server.startup import prepare
 
@@ -96,3 +98,8 @@ def test_warnings_are_the_programs(warning: str) -> None:
 
 def test_there_are_warnings() -> None:
     assert len(WARNINGS) == 11
+
+
+def test_the_page_lists_every_limit() -> None:
+    table = re.findall(r"^\| `(\w+)` \| (\d+) \|", PAGE.partition("## Limits")[2].partition("\n## ")[0], re.M)
+    assert {name: int(most) for name, most in table} == asdict(Limits())

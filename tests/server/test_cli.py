@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Any
 
 import pytest
 
-from unbraid.cli import chat, demo, serve
+from unbraid.cli import chat, demo, main, serve
 from unbraid.cli.chat import Printer
 from unbraid.engines.replay import Recording
 from unbraid.errors import EngineError, InvalidRequest
 from unbraid.server.background import serving
 from unbraid.server.client import ChatClient
+from unbraid.server.options import Options
+from unbraid.server.startup import prepare
+from unbraid.server.workers import Listening
 
 from .helpers import CALL, WEATHER, make_app, replay
 
@@ -164,7 +168,7 @@ NOBODY = "http://127.0.0.1:1"
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["--engine", NOBODY], "can't be reached"),
+        (["--engine", NOBODY], f"can't be reached.*is one running at {NOBODY}"),
         (["--engine-url", NOBODY], "can't be reached"),
         (["--engine", NOBODY, "--engine", "http://127.0.0.1:2"], "can't be reached"),
         (["--engine", NOBODY, "--engine", f"{NOBODY}/v1/"], f"{NOBODY} is given twice"),
@@ -172,6 +176,7 @@ NOBODY = "http://127.0.0.1:1"
         (["--engine", "127.0.0.1:8000"], "must be an address like"),
         (["--engine", "http://me:secret@127.0.0.1:1"], "takes no user and password"),
         (["--engine", NOBODY, "--engine-api-key-file", "/nowhere"], "--engine-api-key-file /nowhere can't"),
+        (["--model", "Qwen/Qwen3-8B"], "without --engine, --model is a GGUF file"),
         (["--tokenizer", "somewhere"], "--tokenizer is for --engine"),
     ],
 )
@@ -186,3 +191,35 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, flags in ((serve, ["serve"]), (chat, ["chat"]), (demo, ["demo"])):
         with pytest.raises(EngineError, match=r"no_such_package.*unbraid\[serve\]"):
             module.run(arguments(*flags))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["serve", "--frmat", "x"], "there is no --frmat: did you mean --format?"),
+        (
+            ["serve", "--served-modelname=x"],
+            "there is no --served-modelname: did you mean --served-model-name?",
+        ),
+        (["serve", "Qwen/Qwen3-8B"], "there is no Qwen/Qwen3-8B; unbraid serve --help"),
+        (["chat", "--ulr", "x"], "did you mean --url?"),
+    ],
+)
+def test_flags_that_do_not_exist(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_report_of_the_start_in_the_log(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    setup = prepare(replay("x"), Options())
+    caplog.clear()
+    serve._report(setup, Listening(port=9000), "json")
+    assert caplog.messages == [*setup.report, "docs: http://127.0.0.1:9000/docs"]
+    assert capsys.readouterr().err == ""
+    serve._report(setup, Listening(port=9000), "text")
+    assert capsys.readouterr().err.splitlines() == caplog.messages

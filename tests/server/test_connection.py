@@ -55,6 +55,7 @@ def test_routes_that_are_not_there() -> None:
     answer = get("/v1/nothing")
     assert answer.status_code == 404
     assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert "POST /v1/chat/completions" in answer.json()["error"]["message"]
     wrong = get("/v1/chat/completions")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
 

@@ -61,6 +61,12 @@ def test_no_keys_at_all(tmp_path: Path) -> None:
         Keys(("key",), tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("key", ["", " "])
+def test_an_empty_key_is_refused(key: str) -> None:
+    with pytest.raises(InvalidRequest, match="--api-key is empty"):
+        Keys(("key", key))
+
+
 def test_the_file_is_read_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     keys = Keys(["fixed"], file)

@@ -147,7 +147,7 @@ def test_workers_from_start_to_end(tmp_path: Path) -> None:
         running, begun = server.stream()
         keys.write_text("second-key\n", encoding="utf-8")
         server.process.send_signal(signal.SIGHUP)
-        server.until(lambda: server.log.count("1 API keys are allowed now") == 2)
+        server.until(lambda: server.log.count("API keys that are allowed now: 1") == 2)
         assert {server.ask("first-key").status for _ in range(6)} == {401}
         assert {server.ask("second-key", max_tokens=1).status for _ in range(6)} == {200}
         assert text_of(begun + running.read().decode()) == "".join(WORDS)
@@ -160,7 +160,7 @@ def test_workers_from_start_to_end(tmp_path: Path) -> None:
 
         keys.write_text("first-key\n", encoding="utf-8")
         server.process.send_signal(signal.SIGHUP)
-        server.until(lambda: server.log.count("1 API keys are allowed now") == 4)
+        server.until(lambda: server.log.count("API keys that are allowed now: 1") == 4)
         running, begun = server.stream()
         server.process.send_signal(signal.SIGTERM)
         assert text_of(begun + running.read().decode()) == "".join(WORDS)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
+from typing import NoReturn
 
 from unbraid import __version__
 from unbraid.errors import UnbraidError
@@ -36,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(out, TextIOWrapper):
             out.reconfigure(encoding="utf-8", errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else list(argv)
-    args = build_parser().parse_args(argv)
+    args, unknown = build_parser().parse_known_args(argv)
+    if unknown:
+        _refuse(args.command, unknown)
     args.argv = argv[1:]
     try:
         load_own()
@@ -47,3 +51,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+
+
+def _refuse(command: str, unknown: Sequence[str]) -> NoReturn:
+    """End with what a command doesn't know, and the nearest flag that it does."""
+    bare = argparse.ArgumentParser()
+    commands = bare.add_subparsers()
+    import_module(f"unbraid.cli.{command}").add_parser(commands)
+    parser = commands.choices[command]
+    flag = unknown[0].partition("=")[0]
+    known = [one for one, what in parser._option_string_actions.items() if what.help != argparse.SUPPRESS]
+    near = get_close_matches(flag, known, n=1)
+    hint = f": did you mean {near[0]}?" if near else f"; unbraid {command} --help shows all flags"
+    print(f"unbraid {command}: there is no {flag}{hint}", file=sys.stderr)
+    raise SystemExit(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from unbraid.errors import InvalidRequest
+from unbraid.errors import EngineUnavailable, InvalidRequest
 
 if TYPE_CHECKING:
     from unbraid.engines.base import Engine
@@ -76,6 +76,11 @@ def chosen_engine(args: argparse.Namespace) -> Engine:
         raise InvalidRequest("--tokenizer is for --engine: a model in this process has its own")
     from unbraid.engines.embedded import EmbeddedEngine
 
+    if args.model is not None and not Path(args.model).exists():
+        raise InvalidRequest(
+            f"the model file {args.model} doesn't exist; without --engine, --model is a GGUF file",
+            param="model",
+        )
     given = {name: getattr(args, name) for name in EMBEDDED if getattr(args, name) is not None}
     if "context" in given:
         given["n_ctx"] = given.pop("context")
@@ -96,9 +101,12 @@ async def _connected(args: argparse.Namespace) -> Engine:
         if place in openers:
             raise InvalidRequest(f"--engine {place} is given twice", param="engine")
         openers[place] = partial(_open, place, args, key)
-    if len(openers) == 1:
-        return await next(iter(openers.values()))()
-    return await Fleet.open(openers)
+    try:
+        return await (next(iter(openers.values()))() if len(openers) == 1 else Fleet.open(openers))
+    except EngineUnavailable as error:
+        raise EngineUnavailable(
+            f"{error}; unbraid starts once an engine answers: is one running at {', '.join(openers)}?"
+        ) from error
 
 
 async def _open(url: str, args: argparse.Namespace, key: str | None) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from unbraid.engines.base import Engine
+    from unbraid.server.logs import LogFormat
     from unbraid.server.options import Options
     from unbraid.server.setup import Setup
     from unbraid.server.workers import Listening
 
 __all__ = ["add_parser", "prepared", "require_extra", "run"]
+
+logger = logging.getLogger("unbraid.start")
 
 KEY_VARIABLE = "UNBRAID_API_KEY"
 EXTRA = ("starlette", "uvicorn", "msgspec", "httpx", "jinja2", "jiter", "jsonschema", "prometheus_client")
@@ -204,7 +208,7 @@ def _made(args: argparse.Namespace, reported: Listening | None) -> tuple[ASGIApp
     _log(args)
     setup, engine = prepared(args)
     if reported is not None:
-        _report(setup, reported)
+        _report(setup, reported, args.log_format)
     return create_app(setup, engine), partial(_reload, setup)
 
 
@@ -215,14 +219,19 @@ def _check(args: argparse.Namespace, listening: Listening) -> None:
     setup, engine = prepared(args)
     asyncio.run(engine.close())
     OWN.close()
-    _report(setup, listening)
+    _report(setup, listening, args.log_format)
 
 
-def _report(setup: Setup, listening: Listening) -> None:
-    for line in setup.report:
-        print(line, file=sys.stderr)
+def _report(setup: Setup, listening: Listening, log_format: LogFormat) -> None:
+    """Tell what the start found out: as lines for people, or in the log where that is for machines."""
+    lines = list(setup.report)
     if listening.port or listening.uds is not None:
-        print(f"docs: {listening.url}/docs", file=sys.stderr, flush=True)
+        lines.append(f"docs: {listening.url}/docs")
+    if log_format == "text":
+        print("\n".join(lines), file=sys.stderr, flush=True)
+        return
+    for line in lines:
+        logger.info(line)
 
 
 def _reload(setup: Setup) -> None:

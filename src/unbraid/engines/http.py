@@ -184,7 +184,9 @@ class HttpEngine:
             logger.info("vocabulary of %s: %s", self.model, what)
         elif isinstance(self._tokenizer, GGUFTokenizer) and self._tokenizer.encoder is None:
             if self._remote is None:
-                raise EngineError("a GGUF file's vocabulary can't encode text here: give a tokenizer.json")
+                raise EngineError(
+                    "a GGUF file's vocabulary can't encode text here: give a tokenizer.json with --tokenizer"
+                )
             self._tokenizer.encoder = self._remote.encode
 
     def _adopt(self, files: ModelFiles) -> None:

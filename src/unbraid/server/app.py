@@ -33,6 +33,10 @@ from unbraid.wire.errors import ApiError, error_headers
 
 __all__ = ["create_app"]
 
+NOT_FOUND = (
+    "there is nothing at this path: the APIs are POST /v1/chat/completions, /v1/responses and /v1/messages, "
+    "and /docs shows them"
+)
 NOTE_SECONDS = 5.0
 
 
@@ -128,7 +132,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
     headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    refusal = ApiError(error.status_code, str(error.detail), code=code, headers=headers)
+    message = NOT_FOUND if error.detail == "Not Found" else str(error.detail)
+    refusal = ApiError(error.status_code, message, code=code, headers=headers)
     return _refusal(request.url.path, refusal)
 
 

@@ -21,8 +21,12 @@ class Keys:
     def __init__(self, keys: Iterable[str] = (), file: Path | None = None) -> None:
         """``keys`` stay; ``file`` has one key a line, with blank lines and ``#`` comments between.
 
-        Raises InvalidRequest when the file can't be read, or when there is no key at all.
+        Raises InvalidRequest when the file can't be read, when a key is empty (such as a variable
+        of the shell that isn't set), or when there is no key at all.
         """
+        keys = tuple(keys)
+        if not all(key.strip() for key in keys):
+            raise InvalidRequest("--api-key is empty: give a key, or leave the flag out", param="api_key")
         self._fixed = frozenset(map(_digest, keys))
         self._file = file
         self._digests = self._fixed | _read(file)
@@ -54,7 +58,7 @@ class Keys:
             logger.error("the API keys stay as they are: %s holds none", self._file)
             return
         self._digests = digests
-        logger.info("%d API keys are allowed now", len(digests))
+        logger.info("API keys that are allowed now: %d", len(digests))
 
 
 def _digest(key: str) -> bytes:
