@@ -203,8 +203,9 @@ def test_a_worker_that_was_killed_is_replaced() -> None:
 
 
 def test_a_worker_that_does_not_answer_is_ended() -> None:
-    sandbox = Sandbox(TemplateLimits(wall_seconds=0.3))
+    sandbox = Sandbox()
     template = ChatTemplate("{{ messages[0].content }}", sandbox=sandbox)
+    sandbox.limits = TemplateLimits(wall_seconds=0.3)
     first = sandbox.pid
     assert first is not None
     os.kill(first, signal.SIGSTOP)

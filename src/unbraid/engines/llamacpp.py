@@ -13,8 +13,10 @@ from typing import Any
 import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Dialect, Generation, Sampling, TokenLogprob
+from unbraid.engines.completions import logprob
 from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.grammars import Grammars, Replay, fixed_layout, json_schema_grammar
+from unbraid.engines.http import UNKNOWN_SHAPE
 from unbraid.engines.server_tokenizer import ServerTokenizer, learned, token_list, tokenize_body
 from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, translated
 from unbraid.engines.stream import Assembler, StopFilter
@@ -24,7 +26,6 @@ from unbraid.tokens import Tokenizer
 __all__ = ["LlamaCppEngine"]
 
 _HEADER = "%llguidance {}\n"
-_LOWEST_LOGPROB = -9999.0
 _CONNECT_SECONDS = 10.0
 _PENALTY_WINDOW = 4096
 
@@ -224,7 +225,7 @@ class _Reader:
         """The chunks of one event. Raises EngineError when the constraint was not enforced."""
         try:
             return self._read(event)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except UNKNOWN_SHAPE as error:
             raise EngineError(f"the engine sent an event of an unknown shape: {error!r}") from error
 
     def _read(self, event: dict[str, Any]) -> list[Chunk]:
@@ -293,12 +294,10 @@ def _sampling(sampling: Sampling, window: int) -> dict[str, Any]:
 def _logprob(entry: dict[str, Any], top: int, token_bytes: Any) -> TokenLogprob:
     def read(item: dict[str, Any]) -> tuple[int, bytes, float]:
         token_id = int(item["id"])
-        value = item.get("logprob")
-        logprob = _LOWEST_LOGPROB if value is None else max(float(value), _LOWEST_LOGPROB)
-        return token_id, bytes(item.get("bytes", ())) or token_bytes(token_id), logprob
+        token = bytes(item.get("bytes", ())) or token_bytes(token_id)
+        return token_id, token, logprob(item.get("logprob"))
 
-    token_id, token, logprob = read(entry)
-    return TokenLogprob(token_id, token, logprob, tuple(map(read, entry.get("top_logprobs", ())[:top])))
+    return TokenLogprob(*read(entry), tuple(map(read, entry.get("top_logprobs", ())[:top])))
 
 
 def _loads(schema: str) -> Any:
