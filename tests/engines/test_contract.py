@@ -290,3 +290,35 @@ def test_an_engine_that_is_not_there(wire: Wire) -> None:
         await engine.close()
 
     run(work())
+
+
+# -- texts that are none ----------------------------------------------------------------
+
+
+def _with_text(wire: Wire, written: bytes) -> list[bytes]:
+    """An output with ``written`` for each text that is an a."""
+    answer = b"".join(wire.play(STEPS, "stop"))
+    for name in (b'"text": ', b'"content": '):
+        answer = answer.replace(name + b'"a"', name + written)
+    assert written in answer
+    return [answer]
+
+
+@ALL
+def test_a_byte_order_mark_hides_no_event(wire: Wire) -> None:
+    answer = b"\xef\xbb\xbf" + b"".join(wire.play(STEPS, "stop"))
+    for pieces in ([answer], [answer[at : at + 1] for at in range(len(answer))]):
+        whole(run(played(wire, pieces))[0], wire)
+
+
+@ALL
+@pytest.mark.parametrize("written", [b"5", b'["x"]', b"{}", b"true"])
+def test_what_is_no_text_is_an_error_of_the_engine(wire: Wire, written: bytes) -> None:
+    with pytest.raises(EngineError, match="unknown shape"):
+        run(played(wire, _with_text(wire, written)))
+
+
+@ALL
+def test_half_a_character_as_an_escape_is_replaced(wire: Wire) -> None:
+    chunks, _ = run(played(wire, _with_text(wire, b'"\\ud83d"')))
+    assert text_of(chunks) in (TEXT, TEXT.replace("a", "\ufffd"))

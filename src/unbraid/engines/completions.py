@@ -12,6 +12,7 @@ import httpx
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.http import HttpEngine
 from unbraid.engines.server_tokenizer import RemoteTokenizer
+from unbraid.engines.sse import text_of
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
@@ -197,7 +198,7 @@ class CompletionsReader:
         logprobs: list[TokenLogprob] = []
         if self._top is not None and choice.get("logprobs"):
             logprobs = self._read_logprobs(choice["logprobs"], ids, self._top)
-        return self._pieces.feed(choice["text"] or "", ids, logprobs)
+        return self._pieces.feed(text_of(choice["text"]), ids, logprobs)
 
     def _read_logprobs(self, found: dict[str, Any], ids: list[int], top: int) -> list[TokenLogprob]:
         others = found.get("top_logprobs") or []

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from operator import index
 from pathlib import PurePath
 from typing import Any
 
@@ -18,7 +19,7 @@ from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.grammars import Grammars, Replay, fixed_layout, json_schema_grammar
 from unbraid.engines.http import UNKNOWN_SHAPE
 from unbraid.engines.server_tokenizer import ServerTokenizer, learned, token_list, tokenize_body
-from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, translated
+from unbraid.engines.sse import NO_REUSE, json_events, raise_for, read_json, text_of, translated
 from unbraid.engines.stream import Assembler, StopFilter
 from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
@@ -234,7 +235,7 @@ class _Reader:
         if self._top is not None:
             probabilities = event.get("completion_probabilities", ())
             self._logprobs.extend(_logprob(entry, self._top, self._token_bytes) for entry in probabilities)
-        chunks = [] if last else self._piece(str(event["content"]), event.get("tokens", []), count)
+        chunks = [] if last else self._piece(text_of(event["content"]), event.get("tokens", []), count)
         if self._stops.matched is not None:
             end = Chunk(finish_reason="stop", stop_reason=self._stops.matched)
         elif last:
@@ -256,7 +257,7 @@ class _Reader:
         return chunks
 
     def _piece(self, content: str, tokens: list[int], count: int) -> list[Chunk]:
-        text, ids = self._assembler.feed(content, list(tokens), count)
+        text, ids = self._assembler.feed(content, [*map(index, tokens)], count)
         if not text and not ids:
             return []
         if self._replay is not None and self._assembler.exact:

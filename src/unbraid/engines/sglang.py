@@ -17,7 +17,7 @@ from unbraid.engines.completions import logprob
 from unbraid.engines.http import HttpEngine, own_id
 from unbraid.engines.probes import PROBE_PROMPT, PROBE_TOKENS, PROBES, within
 from unbraid.engines.server_tokenizer import SGLangTokenizer
-from unbraid.engines.sse import Refused, refusal
+from unbraid.engines.sse import Refused, refusal, text_of
 from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, InvalidRequest, Unsupported
 from unbraid.tokens import Tokenizer
@@ -266,7 +266,7 @@ class _Reader:
         self._reason = _finished(meta.get("finish_reason"))
         self._prompt_tokens = int(meta["prompt_tokens"])
         self._completion_tokens = count = int(meta["completion_tokens"])
-        text, ids = str(event["text"] or ""), [*map(index, event.get("output_ids") or ())]
+        text, ids = text_of(event["text"]), [*map(index, event.get("output_ids") or ())]
         new = count - self._ids
         if len(ids) not in (count, new):
             ids = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ __all__ = [
     "raise_for",
     "read_json",
     "refusal",
+    "text_of",
     "translated",
 ]
 
@@ -66,11 +68,14 @@ async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, 
     """
     parts: list[bytes] = []
     held = 0
+    first = True
     async for chunk in chunks:
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             parts.append(line)
-            event = _event(b"".join(parts))
+            whole = b"".join(parts)
+            event = _event(whole.removeprefix(codecs.BOM_UTF8) if first else whole)
+            first = False
             parts.clear()
             held = 0
             if event is not None:
@@ -129,11 +134,22 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def _loads(data: bytes) -> Any:
-    """A JSON value; json also reads what some engines write beside the standard, such as NaN."""
+    """A JSON value; json also reads what some engines write beside the standard, such as NaN.
+
+    Half a character, which it reads too, becomes the replacement character.
+    """
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:
-        return json.loads(data)
+        text = json.dumps(json.loads(data), ensure_ascii=False)
+        return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def text_of(value: Any) -> str:
+    """A text of an event, where null is none. Raises TypeError for what is no text."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value or ""
 
 
 def refusal(value: dict[str, Any], status: int | None) -> InvalidRequest | EngineError:
