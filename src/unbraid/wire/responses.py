@@ -175,8 +175,8 @@ class Response(Struct):
     incomplete_details: IncompleteDetails | None = None
     completed_at: int | None = None
     previous_response_id: None = None
-    background: Literal[False] = False
-    store: Literal[False] = False
+    background: bool = False
+    store: bool = False
     truncation: Literal["disabled"] = "disabled"
     service_tier: Literal["default"] = "default"
     object: Literal["response"] = "response"
