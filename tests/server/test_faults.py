@@ -7,6 +7,7 @@ import gc
 import random
 import socket
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -291,13 +292,22 @@ def test_a_client_that_reads_nothing_holds_up_the_engine(path: str) -> None:
 @api
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_an_engine_that_never_waits_leaves_room_for_others(path: str, stream: bool) -> None:
+    enough: list[bool] = []
+
+    def words() -> Iterator[str]:
+        for _ in range(300_000):
+            if enough:
+                return
+            yield "word "
+
     async def run() -> None:
-        engine = Scripted(["word "] * 5_000, ["fine"])
+        engine = Scripted(words(), ["fine"])
         async with raw(engine, **PLAIN) as http:
             long = asyncio.ensure_future(http.post(path, json=body(path, stream)))
             await until(lambda: engine.running == 1)
             assert "fine" in (await http.post(path, json=body(path, False))).text
             assert engine.running == 1, "the long answer goes on meanwhile"
+            enough.append(True)
             assert (await long).status_code == 200
 
     asyncio.run(run())
@@ -376,7 +386,9 @@ def test_a_thousand_requests_cancelled_at_random_leave_nothing(caplog: pytest.Lo
 
     asyncio.run(run())
     gc.collect()
-    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+    loud = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    lost = "socket.send() raised exception."  # asyncio's own, of what was written to a client that had left
+    assert [record for record in loud if record.getMessage() != lost] == []
 
 
 def _recordings(choose: random.Random) -> list[Any]:

@@ -294,10 +294,10 @@ def _label_to_come(parser: Parser, prompt: str) -> bool:
 
 
 def _sized(constraint: Constraint, setup: Setup) -> Constraint:
-    """The constraint. Raises InvalidRequest for one that is larger than an engine should be given."""
+    """The constraint. Raises Unsupported for one that is larger than an engine should be given."""
     most = setup.limits.grammar_chars
     if len(constraint.grammar) > most:
-        raise InvalidRequest(
+        raise Unsupported(
             f"the grammar for these tools and schemas is larger than {most} characters", param="tools"
         )
     return constraint

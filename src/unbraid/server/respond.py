@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -31,6 +32,9 @@ from unbraid.wire.errors import error_headers
 __all__ = ["Responder", "json_response"]
 
 T = TypeVar("T")
+
+_PLANNERS = ThreadPoolExecutor(4, "plan")
+"""Threads of their own, so that requests which are long to plan hold up no stream that runs."""
 
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
 
@@ -74,7 +78,7 @@ class Responder:
     async def _job(self, exchange: _Exchange, headers: dict[str, str]) -> Job:
         body = await read_body(exchange.receive, self._setup.limits.body_bytes)
         incoming = Incoming(body, headers, exchange.record.request_id)
-        return await exchange.connected(asyncio.to_thread(self._plan, incoming))
+        return await exchange.connected(_planned(self._plan, incoming))
 
     def _plan(self, incoming: Incoming) -> Job:
         check_body(incoming.body, self._setup.limits)
@@ -150,6 +154,11 @@ class _Exchange:
         self.record.status = status
         response = json_response(value, status, {**self.headers, **headers})
         await response(self.scope, self.receive, self.send)
+
+
+def _planned(plan_it: Callable[[Incoming], Job], incoming: Incoming) -> asyncio.Future[Job]:
+    """A job in the making, in a thread that nothing else waits for."""
+    return asyncio.get_running_loop().run_in_executor(_PLANNERS, plan_it, incoming)
 
 
 def _answer_headers(job: Job) -> dict[str, str]:

@@ -220,6 +220,7 @@ def _with_report(
         *_marker_lines(setup, engine),
         *_tool_lines(setup, engine),
         *_budget_lines(setup),
+        "keys: demanded of clients" if setup.keys is not None else "keys: none, whoever reaches it may ask",
         *(f"hint: {one}" for one in (*odd, *_hints(setup))),
         *(f"warning: {one}" for one in _warnings(setup)),
     ]
