@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 300
 # How many times as many examples as in the tests `make fuzz-laws` takes.
 FUZZ_TIMES ?= 40
 
-.PHONY: demo test test-pythons lint types unit bench forced e2e-vllm forced-gbnf fuzz fuzz-api fuzz-laws conformance conformance-tags round-trips clean
+.PHONY: demo test test-pythons lint types unit bench bench-serving soak forced e2e-vllm forced-gbnf fuzz fuzz-api fuzz-laws conformance conformance-tags round-trips clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,14 @@ test-pythons:
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
+
+bench-serving: $(STAMP)
+	$(BIN)/python -m benchmarks.serving.overhead
+	$(BIN)/python -m benchmarks.serving.load --streams 500 --seconds 180
+	$(BIN)/python -m benchmarks.serving.load --streams 1000 --limit 500 --seconds 60
+
+soak: $(STAMP)
+	$(BIN)/python -m benchmarks.serving.load --streams 100 --seconds 3600
 
 forced: $(STAMP)
 	$(BIN)/python -m tests.forced.run

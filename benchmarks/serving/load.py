@@ -1,7 +1,8 @@
 """Many paced streams at once: errors, the gaps between pieces, the server's memory and time, and shedding.
 
 ``python -m benchmarks.serving.load --streams 500 --seconds 300`` keeps so many streams open, each of 20
-tokens a second; ``--limit`` is how many the server takes at once (default: all of them).
+tokens a second; ``--limit`` is how many the server takes at once (default: twice as many, as a stream that
+ends and the one that follows it overlap).
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--limit", type=int, help="requests that the server takes at once")
     args = parser.parse_args()
-    with served("unbraid", INTERVAL, args.limit or args.streams) as port:
+    with served("unbraid", INTERVAL, args.limit or 2 * args.streams) as port:
         print(json.dumps(uvloop.run(_load(port, args.streams, args.seconds))), flush=True)
 
 
