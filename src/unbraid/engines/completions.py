@@ -10,10 +10,9 @@ from typing import Any
 import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
-from unbraid.engines.http import HttpEngine
+from unbraid.engines.http import HttpEngine, Reader
 from unbraid.engines.server_tokenizer import RemoteTokenizer
 from unbraid.engines.sse import text_of
-from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, Unsupported
 from unbraid.tokens import Tokenizer
 
@@ -149,30 +148,18 @@ class CompletionsEngine(HttpEngine):
         return CompletionsReader(generation, self._tokenizer, self._spelled)
 
 
-class CompletionsReader:
+class CompletionsReader(Reader):
     """Makes chunks of the events of one ``/v1/completions`` stream."""
 
     def __init__(self, generation: Generation, tokenizer: Tokenizer | None, spelled: bool) -> None:
-        self._pieces = Pieces(generation, tokenizer, spelled)
-        self._top = generation.logprobs
+        super().__init__(generation, tokenizer, spelled)
         self._tokenizer = tokenizer
-        self._reason: str | None = None
-        self._prompt_tokens: int | None = None
-        self._completion_tokens: int | None = None
 
     @property
-    def stopped(self) -> bool:
-        """Whether a stop string was found."""
-        return self._pieces.matched is not None
-
-    def end(self) -> list[Chunk]:
-        """The last chunks. Raises EngineError when the generation was not over."""
-        if self._reason is None and not self.stopped:
-            raise EngineError("the engine's stream ended before the generation did")
-        count = self._completion_tokens
-        if count is None or self.stopped:
-            count = self._pieces.tokens or count
-        return self._pieces.end(self._reason or "stop", self._prompt_tokens, count)
+    def count(self) -> int | None:
+        """The tokens that were generated: those that were seen, where the engine didn't tell to the end."""
+        told = self._completion_tokens
+        return (self._pieces.tokens or told) if told is None or self.stopped else told
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event."""
@@ -184,8 +171,7 @@ class CompletionsReader:
         if not choices:
             return []
         (choice,) = choices
-        if self._reason is not None:
-            raise EngineError("the engine went on after the end of the generation")
+        self._goes_on()
         prompt_ids = choice.get("prompt_token_ids")
         if prompt_ids is not None:
             self._prompt_tokens = len(prompt_ids)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 
@@ -17,6 +18,7 @@ from unbraid.engines.gguf import GGUFTokenizer
 from unbraid.engines.model_files import ModelFiles, find_model, read_model
 from unbraid.engines.server_tokenizer import RemoteTokenizer, learned
 from unbraid.engines.sse import Refused, json_events, raise_for, read_json, translated
+from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, InvalidRequest, UnbraidError, Unsupported
 from unbraid.tokens import Tokenizer
 
@@ -35,21 +37,44 @@ UNKNOWN_SHAPE = (KeyError, TypeError, ValueError, AttributeError, IndexError, Ov
 _CONSTRAINT_WORDS = ("grammar", "structur", "schema", "regex")
 
 
-class Reader(Protocol):
-    """Makes chunks of the events of one stream."""
+class Reader(ABC):
+    """Makes chunks of the events of one stream; a driver says how to ``read`` an event.
+
+    That notes why the generation ended and how many tokens there were, as soon as it is told.
+    """
+
+    def __init__(self, generation: Generation, tokenizer: Tokenizer | None, spelled: bool) -> None:
+        """``spelled``: the tokenizer knows the bytes of every token."""
+        self._pieces = Pieces(generation, tokenizer, spelled)
+        self._top = generation.logprobs
+        self._reason: str | None = None
+        self._prompt_tokens: int | None = None
+        self._completion_tokens: int | None = None
+
+    @abstractmethod
+    def read(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks of one event. Raises one of ``UNKNOWN_SHAPE`` for what no such engine sends."""
 
     @property
     def stopped(self) -> bool:
         """Whether a stop string was found: the rest of the stream is of no interest."""
-        ...
+        return self._pieces.matched is not None
 
-    def read(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks of one event. Raises one of ``UNKNOWN_SHAPE`` for what no such engine sends."""
-        ...
+    @property
+    def count(self) -> int | None:
+        """The tokens that were generated, if that is known."""
+        return self._completion_tokens
 
     def end(self) -> list[Chunk]:
         """The last chunks. Raises EngineError when the generation was not over."""
-        ...
+        if self._reason is None and not self.stopped:
+            raise EngineError("the engine's stream ended before the generation did")
+        return self._pieces.end(self._reason or "stop", self._prompt_tokens, self.count)
+
+    def _goes_on(self) -> None:
+        """There is more of the generation. Raises EngineError when it was over."""
+        if self._reason is not None:
+            raise EngineError("the engine went on after the end of the generation")
 
 
 class HttpEngine:

@@ -14,11 +14,10 @@ import httpx
 
 from unbraid.engines.base import Capabilities, Chunk, Constraint, Generation, Sampling, TokenLogprob
 from unbraid.engines.completions import logprob
-from unbraid.engines.http import HttpEngine, own_id
+from unbraid.engines.http import HttpEngine, Reader, own_id
 from unbraid.engines.probes import PROBE_PROMPT, PROBE_TOKENS, PROBES, within
 from unbraid.engines.server_tokenizer import SGLangTokenizer
 from unbraid.engines.sse import Refused, refusal, text_of
-from unbraid.engines.stream import Pieces
 from unbraid.errors import EngineError, InvalidRequest, Unsupported
 from unbraid.tokens import Tokenizer
 
@@ -228,7 +227,7 @@ class SGLangEngine(HttpEngine):
         return _Reader(generation, self._tokenizer, self._spelled)
 
 
-class _Reader:
+class _Reader(Reader):
     """Makes chunks of the events of one ``/generate`` stream.
 
     A server sends all of the output so far with every event, or, when it was started so,
@@ -236,33 +235,17 @@ class _Reader:
     """
 
     def __init__(self, generation: Generation, tokenizer: Tokenizer | None, spelled: bool) -> None:
-        self._pieces = Pieces(generation, tokenizer, spelled)
-        self._top = generation.logprobs
+        super().__init__(generation, tokenizer, spelled)
         self._tokenizer = tokenizer if spelled else None
         self._text = ""
         self._whole = True
         self._ids = 0
         self._logprobs = 0
-        self._reason: str | None = None
-        self._prompt_tokens: int | None = None
-        self._completion_tokens: int | None = None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a stop string was found."""
-        return self._pieces.matched is not None
-
-    def end(self) -> list[Chunk]:
-        """The last chunks. Raises EngineError when the generation was not over."""
-        if self._reason is None and not self.stopped:
-            raise EngineError("the engine's stream ended before the generation did")
-        return self._pieces.end(self._reason or "stop", self._prompt_tokens, self._completion_tokens)
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks of one event."""
         meta = event["meta_info"]
-        if self._reason is not None:
-            raise EngineError("the engine went on after the end of the generation")
+        self._goes_on()
         self._reason = _finished(meta.get("finish_reason"))
         self._prompt_tokens = int(meta["prompt_tokens"])
         self._completion_tokens = count = int(meta["completion_tokens"])
